@@ -1,0 +1,235 @@
+"""Port to the store: what recall, the agent's edits and the user's hands see of it.
+
+`Scope` is the first argument of every call and has no default. Every write is one atomic step that checks limits, evicts
+where allowed, writes, logs history and counts exactly once per message. An outage raises `StoreUnavailable`; only
+"not found" is None or empty.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, Protocol
+
+from memagent.memory import Evidence, Source
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from datetime import datetime
+
+    from memagent.llm import Vector
+    from memagent.memory import Memory, Scope
+
+
+# -- writing -----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class SetMemory:
+    """Put `value` under `key`, whole or not at all. `terms` are its folded words for lexical recall.
+
+    `vector` and `embedder` go together; both empty means "not searched" until the background re-embed.
+    """
+
+    key: str
+    value: str
+    tokens: int
+    source: Source = Source.AGENT
+    evidence: Evidence = field(default_factory=Evidence)
+    vector: Vector | None = None
+    embedder: str = ""
+    terms: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+    trusted: bool = True
+    create_only: bool = False
+    """Refuse with `exists` when the key is taken (LibreChat's POST)."""
+    rename_from: str | None = None
+    """Move the memory of this key here in the same step (LibreChat's PATCH with a new key), keeping its age."""
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteMemory:
+    key: str
+
+
+Edit = SetMemory | DeleteMemory
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What one scope may hold. None means without limit.
+
+    `tokens` is the most of all values together (landing exactly on it is allowed), `entries` the most memories.
+    `forget` allows a full list to make room by forgetting a dormant memory (T30 to T43); it is false while decay is off
+    and for a write that no successful search stands behind (T38, T39).
+    """
+
+    tokens: int | None = None
+    entries: int | None = 100
+    forget: bool = False
+    dormant_after_days: int = 7
+
+
+class EditStatus(StrEnum):
+    SET = "set"
+    REFRESHED = "refreshed"
+    """The same words again, under this key or another: dates move, nothing is added."""
+    DELETED = "deleted"
+    MISSING = "missing"
+    """A delete, or a rename, of a key that is not there."""
+    REFUSED = "refused"
+
+
+class Refusal(StrEnum):
+    ALREADY_EXCEEDED = "already_exceeded"
+    """The total is at or over the token limit before this value."""
+    WOULD_EXCEED = "would_exceed"
+    LIST_FULL = "list_full"
+    EXISTS = "exists"
+    USER_SAID_OTHERWISE = "user_said_otherwise"
+    """What only the assistant said does not overwrite what the user said."""
+
+
+@dataclass(frozen=True, slots=True)
+class EditOutcome:
+    """What became of one edit; `key` is where the words are now, `tokens` the scope's total after it."""
+
+    key: str
+    status: EditStatus
+    refusal: Refusal | None = None
+    before: str | None = None
+    tokens: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    tokens: int
+    entries: int
+
+
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """The result of one atomic apply. `duplicate` means this message id was applied before and nothing was done."""
+
+    outcomes: tuple[EditOutcome, ...]
+    forgotten: tuple[Memory, ...]
+    totals: Totals
+    duplicate: bool = False
+
+
+# -- reading -----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class RecallQuery:
+    """One search of one turn.
+
+    `vector` None or `embedder` empty means no search: every memory counts as active and nothing ages (T09, T45).
+    `terms` are the folded words of the message. `commit` false computes the same answer and changes no counter
+    (explaining, simulating). `decay` false: all active, counters frozen (T44, T46). `context_terms` and `channel` decide
+    which tagged memories are visible (T20).
+    """
+
+    now: datetime
+    vector: Vector | None = None
+    embedder: str = ""
+    terms: tuple[str, ...] = ()
+    floor: float = 0.5
+    used: int = 3
+    candidates: int = 50
+    decay: bool = True
+    dormant_after_days: int = 7
+    commit: bool = True
+    context_terms: tuple[str, ...] = ()
+    channel: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """One candidate: `score` in 0..1 against the floor, and the parts it is made of (`vector`, `lexical`)."""
+
+    scope: Scope
+    memory: Memory
+    score: float
+    parts: Mapping[str, float]
+    used: bool
+    reason: str
+    """Why it counted or did not: `used`, `below_floor`, `beyond_used_set`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recalled:
+    """What one search found, as it stood before its own counting (T25).
+
+    `active` in stable order (oldest creation first, then key) is the prefix; `hits` are the best candidates, best first;
+    `searched` says that the search succeeded and counted; `etag` changes exactly when the prefix does.
+    """
+
+    active: tuple[Memory, ...]
+    hits: tuple[Hit, ...]
+    searched: bool
+    etag: str
+    total_tokens: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One line of a scope's history. `before` and `after` are values; `undoes` is the id of the change it takes back."""
+
+    id: str
+    at: datetime
+    op: str
+    """`set`, `delete`, `forget`, `undo`, `import`."""
+    key: str
+    before: str | None
+    after: str | None
+    source: Source
+    evidence: Evidence = field(default_factory=Evidence)
+    undoes: str | None = None
+
+
+class Store(Protocol):
+    """Memories of scopes, their history, receipts and preferences."""
+
+    async def recall(self, scopes: Sequence[Scope], query: RecallQuery) -> Recalled:
+        """Search the scopes, count the day, reset the used set: one round trip."""
+        ...
+
+    async def apply(
+        self,
+        scope: Scope,
+        edits: Sequence[Edit],
+        *,
+        limits: Limits,
+        now: datetime,
+        message_id: str | None = None,
+        receipt: Mapping[str, Any] | None = None,
+    ) -> Applied:
+        """Apply all edits in order in one atomic step; exactly once per `message_id`, storing `receipt` with it."""
+        ...
+
+    async def list(self, scope: Scope) -> tuple[Memory, ...]:
+        """All memories of the scope, newest update first."""
+        ...
+
+    async def get(self, scope: Scope, key: str) -> Memory | None: ...
+
+    async def totals(self, scope: Scope) -> Totals: ...
+
+    async def history(self, scope: Scope, *, key: str | None = None, limit: int = 50) -> tuple[Change, ...]:
+        """Changes, newest first."""
+        ...
+
+    async def receipt(self, scope: Scope, message_id: str) -> Mapping[str, Any] | None: ...
+
+    async def save_receipt(self, scope: Scope, message_id: str, receipt: Mapping[str, Any]) -> None: ...
+
+    async def preference(self, user: str, name: str) -> bool | None: ...
+
+    async def set_preference(self, user: str, name: str, value: bool) -> None: ...  # noqa: FBT001
+
+    async def erase(self, scope: Scope) -> Mapping[str, int]:
+        """Erase everything of the scope; counts per kind of thing."""
+        ...
+
+    async def close(self) -> None: ...
