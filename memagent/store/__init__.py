@@ -115,6 +115,8 @@ class Applied:
     forgotten: tuple[Memory, ...]
     totals: Totals
     duplicate: bool = False
+    opted_out: bool = False
+    """The owner switched memory off meanwhile: nothing was written (checked in the same script)."""
 
 
 # -- reading -----------------------------------------------------------------------------------------------------------
@@ -170,6 +172,8 @@ class Recalled:
     searched: bool
     etag: str
     total_tokens: int = 0
+    opted_out: bool = False
+    """The owner of the first scope switched memory off: nothing was read, nothing counted (checked in the same script)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,88 @@
+"""The receipt of a turn: what was decided, asked, changed and recalled, and what it cost. It holds keys, never values."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+class Decision(StrEnum):
+    RAN = "ran"
+    SKIPPED = "skipped"
+    FAILED = "failed"
+
+
+class Reason(StrEnum):
+    """Why a turn was skipped."""
+
+    DISABLED = "disabled"
+    PERSONALIZE_OFF = "personalize_off"
+    OPTED_OUT = "opted_out"
+    AGENT_NOT_USABLE = "agent_not_usable"
+    ALREADY_SEEN = "already_seen"
+    NOTHING_SAID = "nothing_said"
+
+
+@dataclass(frozen=True, slots=True)
+class RecallNote:
+    """What recall did for this turn. `matches` are the best candidates: scope, key, score, parts, used, reason."""
+
+    searched: bool = False
+    embedder: str = ""
+    floor: float = 0.0
+    matches: tuple[Mapping[str, Any], ...] = ()
+    prefix: tuple[str, ...] = ()
+    """Keys whose memories stand in the prefix."""
+    tail: tuple[str, ...] = ()
+    """Keys whose memories came back from the drawer."""
+    error: str | None = None
+    """The code of what kept the search from answering; the chat went on without it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """Tokens and money of all model calls; `usd` is None when a price is unknown."""
+
+    calls: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    usd: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    user: str
+    conversation_id: str
+    message_id: str
+    at: str
+    """ISO 8601, UTC."""
+    decision: Decision
+    reason: str = ""
+    detail: str = ""
+    """The reason in a sentence, for people."""
+    error: Mapping[str, Any] | None = None
+    """Of a failed turn: `code`, `message`, `retryable`."""
+    recall: RecallNote = field(default_factory=RecallNote)
+    model: str = ""
+    stopped: str = ""
+    calls: tuple[Mapping[str, Any], ...] = ()
+    """One per call to the model: tokens, cost, how it ended."""
+    tools: tuple[Mapping[str, Any], ...] = ()
+    """One per tool call: name, key, outcome, and what the model was told."""
+    set: tuple[str, ...] = ()
+    refreshed: tuple[str, ...] = ()
+    deleted: tuple[str, ...] = ()
+    refused: tuple[Mapping[str, str], ...] = ()
+    forgotten: tuple[str, ...] = ()
+    tokens: int | None = None
+    """All values of the scope together, after this turn."""
+    entries: int | None = None
+    cost: Cost = field(default_factory=Cost)
+    timings_ms: Mapping[str, float] = field(default_factory=dict)
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
