@@ -1,0 +1,180 @@
+"""What a person does to memories by hand: list, put, rename, accept, forget, undo, export, import, switch off and on.
+
+Everything here is tied to no turn, so nothing is ever forgotten to make room (T39): a full list refuses.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from memagent.errors import Conflict, LimitExceeded, NoSuchMemory, PersonalizationOff
+from memagent.lexicon import terms
+from memagent.memory import Scope, ScopeKind, Source
+from memagent.service.recall import memory_is_off
+from memagent.store import DeleteMemory, EditStatus, Limits, Refusal, SetMemory
+from memagent.tokens import count_tokens
+from memagent.words import check_key, check_value
+
+if TYPE_CHECKING:
+    from memagent.llm import Embedder, Vector
+    from memagent.memory import Memory
+    from memagent.service.ports import Ports
+    from memagent.store import Change, EditOutcome
+
+PREFERENCE = "memories"
+"""LibreChat's name for the switch (`personalization.memories`)."""
+
+
+def limits(ports: Ports, scope: Scope, *, forget: bool = False) -> Limits:
+    """What this scope may hold, by the configuration and by memagent's own settings."""
+    options = ports.options
+    shared = scope.kind is ScopeKind.SHARED
+    return Limits(
+        tokens=ports.settings.memory.token_limit,
+        entries=options.max_shared_memories if shared else options.max_memories,
+        forget=forget and options.memory_decay_enabled,
+        dormant_after_days=options.dormant_after_days,
+    )
+
+
+async def put(
+    ports: Ports,
+    scope: Scope,
+    key: str,
+    value: str,
+    *,
+    source: Source = Source.USER,
+    tags: tuple[str, ...] = (),
+    create_only: bool = False,
+    rename_from: str | None = None,
+) -> Memory:
+    """Write one memory by hand, which protects it (T33).
+
+    Raises `InvalidKey`, `BadRequest` for a value, `LimitExceeded`, `Conflict` when the key is taken, `NoSuchMemory` when
+    there is nothing to rename, `PersonalizationOff`.
+    """
+    memory = ports.settings.memory
+    check_key(key, valid_keys=memory.valid_keys)
+    check_value(value, char_limit=memory.char_limit)
+    refuse_if_off(ports)
+    vector, embedder = await passage(ports.embedder, value)
+    edit = SetMemory(
+        key=key,
+        value=value,
+        tokens=count_tokens(value),
+        source=source,
+        vector=vector,
+        embedder=embedder,
+        terms=terms(value),
+        tags=tags,
+        create_only=create_only,
+        rename_from=rename_from,
+    )
+    applied = await ports.store.apply(scope, [edit], limits=limits(ports, scope), now=ports.clock())
+    if applied.opted_out:
+        raise PersonalizationOff(OPTED_OUT)
+    outcome = applied.outcomes[0]
+    raise_if_refused(outcome, edit, ports)
+    written = await ports.store.get(scope, outcome.key)
+    if written is None:
+        raise Conflict(f"`{key}` was deleted by someone else at the same moment; write it again if it should stay")
+    return written
+
+
+async def forget(ports: Ports, scope: Scope, key: str) -> None:
+    """Delete one memory; raises `NoSuchMemory`. Allowed while memory is switched off: it only takes away."""
+    limit = Limits(entries=None)
+    applied = await ports.store.apply(scope, [DeleteMemory(key)], limits=limit, now=ports.clock())
+    if applied.outcomes[0].status is EditStatus.MISSING:
+        raise NoSuchMemory(f"there is no memory under `{key}`")
+
+
+async def undo(ports: Ports, scope: Scope, change_id: str | None = None) -> Change:
+    """Take back one change, the newest if none is named; the change that takes it back is returned."""
+    refuse_if_off(ports)
+    return await ports.store.undo(scope, change_id, limits=limits(ports, scope), now=ports.clock())
+
+
+async def personalization(ports: Ports, user: str) -> bool:
+    """Whether the user has memory switched on; on until they switch it off, if the configuration has it at all."""
+    if memory_is_off(ports):
+        return False
+    return await ports.store.preference(user, PREFERENCE) is not False
+
+
+async def set_personalization(ports: Ports, user: str, *, on: bool) -> None:
+    """Switch memory on or off for one user; what is remembered stays until they delete it."""
+    if on:
+        refuse_if_off(ports)
+    await ports.store.set_preference(user, PREFERENCE, on)
+
+
+def refuse_if_off(ports: Ports) -> None:
+    if memory_is_off(ports):
+        raise PersonalizationOff("memory is switched off in the configuration (`memory.disabled` or `memory.personalize`)")
+
+
+OPTED_OUT = "this user has personalization switched off: nothing is remembered until they switch it on"
+
+
+async def passage(embedder: Embedder | None, text: str) -> tuple[Vector | None, str]:
+    """The vector of a text to be found, and whose it is.
+
+    Raises `EmbedderFault`: a write that could not be found again would be a silent loss.
+    """
+    if embedder is None:
+        return None, ""
+    return (await embedder.passages([text]))[0], embedder.id
+
+
+def raise_if_refused(outcome: EditOutcome, edit: SetMemory, ports: Ports) -> None:
+    if outcome.status is EditStatus.MISSING:
+        raise NoSuchMemory(f"there is no memory under `{edit.rename_from}` to rename")
+    limit = ports.settings.memory.token_limit
+    match outcome.refusal:
+        case None:
+            return
+        case Refusal.EXISTS:
+            raise Conflict(f"there is a memory under `{edit.key}` already")
+        case Refusal.LIST_FULL:
+            raise LimitExceeded(
+                f"the list is full ({ports.options.max_memories} memories): delete one to make room, "
+                "for example with `memagent memories delete`"
+            )
+        case Refusal.ALREADY_EXCEEDED | Refusal.WOULD_EXCEED:
+            raise LimitExceeded(
+                f"`{edit.key}` would take {edit.tokens} tokens, and {outcome.tokens} of the {limit} allowed are in use: "
+                "shorten it, or delete another memory"
+            )
+        case Refusal.USER_SAID_OTHERWISE:
+            raise Conflict(f"`{edit.key}` holds what the user said; what only the assistant said does not replace it")
+
+
+def exported(memories: tuple[Memory, ...], *, user: str) -> dict[str, Any]:
+    """memagent's own export: everything that a person would want back, and no vector."""
+    return {
+        "memagent": 1,
+        "user": user,
+        "memories": [
+            {
+                "key": memory.key,
+                "value": memory.value,
+                "tokens": memory.tokens,
+                "source": memory.source.value,
+                "protected": memory.protected,
+                "trusted": memory.trusted,
+                "created_at": memory.created_at.isoformat(),
+                "updated_at": memory.updated_at.isoformat(),
+                "last_matched_at": memory.last_matched_at.isoformat() if memory.last_matched_at else None,
+                "unused_days": memory.unused_days,
+                "dormant": memory.dormant,
+                "tags": list(memory.tags),
+                "evidence": {
+                    "conversation_id": memory.evidence.conversation_id,
+                    "message_id": memory.evidence.message_id,
+                    "quote": memory.evidence.quote,
+                },
+            }
+            for memory in memories
+        ],
+    }

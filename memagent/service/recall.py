@@ -1,0 +1,131 @@
+"""Recall on the way to the answer: one embedding, one search, a prefix that stays and a tail that changes.
+
+It has a budget and fails open: a chat never breaks because memory is down.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from memagent.agent.context import render_prefix, render_tail
+from memagent.errors import EmbedderFault, MemagentError, StoreUnavailable
+from memagent.lexicon import terms
+from memagent.service.receipt import RecallNote
+from memagent.store import Recalled, RecallQuery
+
+if TYPE_CHECKING:
+    from memagent.llm import Embedder, Vector
+    from memagent.service.ports import Ports
+    from memagent.store import Hit
+    from memagent.turn import Turn
+
+log = logging.getLogger("memagent.recall")
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What goes into the prompt: `prefix` first, byte-identical until a memory changes state; `tail` beside the documents.
+
+    Both are empty strings when there is nothing to say. `note` is what the receipt keeps of it.
+    """
+
+    prefix: str = ""
+    tail: str = ""
+    note: RecallNote = field(default_factory=RecallNote)
+    recalled: Recalled | None = None
+
+
+def memory_is_off(ports: Ports) -> bool:
+    """The configuration switches memory off for everybody."""
+    memory = ports.settings.memory
+    return memory.disabled or not memory.personalize
+
+
+async def context(ports: Ports, turn: Turn) -> Context:
+    """The memories for this turn within the recall budget; empty, with the reason in the note, when it cannot be had."""
+    if memory_is_off(ports):
+        return Context()
+    try:
+        async with asyncio.timeout(ports.options.recall_budget_ms / 1000):
+            return await recall(ports, turn)
+    except TimeoutError:
+        fault: MemagentError = StoreUnavailable("recall took longer than its budget")
+    except MemagentError as error:
+        fault = error
+    log.warning("recall failed open", extra={"code": fault.code, "message_id": turn.message_id})
+    return Context(note=RecallNote(error=fault.code))
+
+
+async def recall(ports: Ports, turn: Turn, *, commit: bool = True) -> Context:
+    """Search for this turn's message, count the day, and render what matters; raises `StoreFault`.
+
+    `commit` false answers the same and counts nothing: explaining must not change what it explains.
+    """
+    vector, error = await _embed(ports.embedder, turn.query)
+    recalled = await ports.store.recall(turn.scopes, recall_query(ports, turn, vector, commit=commit))
+    if recalled.opted_out:
+        return Context(note=RecallNote(error="opted_out"), recalled=recalled)
+    back = tuple(hit.memory for hit in recalled.hits if hit.used and hit.memory.dormant)
+    note = RecallNote(
+        searched=recalled.searched,
+        embedder=ports.embedder.id if ports.embedder else "",
+        floor=_floor(ports),
+        matches=tuple(match(hit) for hit in recalled.hits[:MATCHES_KEPT]),
+        prefix=tuple(memory.key for memory in recalled.active),
+        tail=tuple(memory.key for memory in back),
+        error=error,
+    )
+    return Context(render_prefix(recalled.active), render_tail(back), note, recalled)
+
+
+MATCHES_KEPT = 10
+"""Candidates a receipt keeps: enough to see what nearly counted."""
+
+
+def recall_query(ports: Ports, turn: Turn, vector: Vector | None, *, commit: bool) -> RecallQuery:
+    options = ports.options
+    return RecallQuery(
+        now=ports.clock(),
+        vector=vector,
+        embedder=ports.embedder.id if ports.embedder and vector is not None else "",
+        terms=terms(turn.query),
+        floor=_floor(ports),
+        used=options.used_set,
+        decay=options.memory_decay_enabled,
+        dormant_after_days=options.dormant_after_days,
+        commit=commit,
+        context_terms=terms(turn.query),
+        channel=turn.channel,
+    )
+
+
+def match(hit: Hit) -> dict[str, object]:
+    """A candidate as a receipt keeps it: where and how well, never what."""
+    return {
+        "scope": hit.scope.kind.value,
+        "key": hit.memory.key,
+        "score": round(hit.score, 4),
+        "parts": {name: round(part, 4) for name, part in hit.parts.items()},
+        "used": hit.used,
+        "dormant": hit.memory.dormant,
+        "reason": hit.reason,
+    }
+
+
+def _floor(ports: Ports) -> float:
+    if ports.options.match_floor is not None:
+        return ports.options.match_floor
+    return ports.embedder.floor if ports.embedder else 1.0
+
+
+async def _embed(embedder: Embedder | None, query: str) -> tuple[Vector | None, str | None]:
+    if embedder is None or not query:
+        return None, None
+    try:
+        return await embedder.query(query), None
+    except EmbedderFault as error:
+        log.warning("the embedder failed; answering without a search", extra={"code": error.code})
+        return None, error.code
