@@ -1,0 +1,164 @@
+"""What of a configuration may be shown: names always, secrets never.
+
+Masking keeps every offset of a text, so positions found in the text hold in the masked one.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, TypeAlias
+
+from memagent.config.nodes import Mapping, Scalar, Sequence
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from memagent.config.document import Document
+    from memagent.config.nodes import Node
+
+Path: TypeAlias = tuple[str | int, ...]
+
+ELLIPSIS = "…"
+HIDDEN = "\0"
+"""Stands for each further character of a masked stretch; no YAML text can hold one."""
+
+MIN_FRAGMENT_CHARS = 6
+"""A shorter secret is not looked for elsewhere: it would mask ordinary words."""
+
+PUBLIC_VALUES = frozenset({"user_provided", "none", "null", "ollama", "dummy", "not-needed", "no-key", "sk-no-key-required"})
+"""What people write into `apiKey` where there is no key to keep."""
+
+_SECRET_NAME = re.compile(
+    r"(?:api_?key|api_?key_?preview|token|secret|password|passwd|passphrase|authorization|credentials?|cookie|dsn"
+    r"|(?:secret|access|private|auth|license|session|encryption)_?key)$"
+)
+_SHAPED = re.compile(
+    r"\b(?:sk|pk|rk|gsk|xai|r8|hf|ghp|gho|ghs|glpat|xox[abp]|tvly|fc|jina|pplx|AIza|AKIA)[-_]?[A-Za-z0-9_-]{16,}"
+    r"|\bgithub_pat_\w{20,}|\beyJ[\w-]{10,}\.[\w-]{10,}\.[\w-]*"
+)
+_USER_INFO = re.compile(r"(?<=://)[^/\s:@'\"]*:[^/\s@'\"]+(?=@)")
+_NAMED = re.compile(
+    r"(?P<name>[A-Za-z][\w.-]*)[\"']?[ \t]*[:=][ \t]*"
+    r"(?P<value>\"(?:[^\"\\\n]|\\.)*\"?|'[^'\n]*'?|(?:Bearer |Basic )?[^\s,}\]#\"'][^\s,}\]\"']*)"
+)
+_LINE = re.compile(r"(?P<indent>[ \t]*)(?:#[ \t]*)?(?:-[ \t]+)*[\"']?(?P<name>[\w.-]+)[\"']?[ \t]*:(?P<value>.*)")
+_VARIABLE = re.compile(r"\$\{[A-Za-z_][A-Za-z0-9_]*\}|\{\{[^{}\n]+\}\}")
+_ANY_VARIABLE = re.compile(r"\$\{")
+_DEFAULTED = re.compile(r"(?<=\$\{)[A-Za-z_][A-Za-z0-9_]*(?P<default>[^A-Za-z0-9_}\s][^}\n]*)(?=\})")
+
+
+def is_secret_name(name: str) -> bool:
+    """Whether a key of that name holds a secret: `apiKey`, `x-api-key`, `client_secret`, `GITHUB_TOKEN`."""
+    return _SECRET_NAME.search(re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower().replace("-", "_")) is not None
+
+
+def is_secret(path: Path) -> bool:
+    """Whether the value at a document path is shown by name only."""
+    names = [part for part in path if isinstance(part, str)]
+    return bool(names) and (is_secret_name(names[-1]) or _under_headers(names))
+
+
+def _under_headers(names: list[str]) -> bool:
+    return any(name.lower().endswith("headers") for name in names[:-1])
+
+
+def looks_secret(text: str) -> bool:
+    """Whether a text has the shape of a well-known kind of key."""
+    return _SHAPED.search(text) is not None
+
+
+def secrets(document: Document) -> frozenset[str]:
+    """Every secret text of a document that is long enough to be recognised elsewhere."""
+    found: set[str] = set()
+    for path, scalar in scalars(document.root):
+        if is_secret(path) and isinstance(scalar.value, str) and scalar.value.strip() not in PUBLIC_VALUES:
+            found.update(part.strip() for part in _VARIABLE.split(scalar.value))
+    return frozenset(part for part in found if len(part) >= MIN_FRAGMENT_CHARS)
+
+
+def scalars(node: Node | None, path: Path = ()) -> Iterator[tuple[Path, Scalar]]:
+    """Every scalar below a node with its path, in document order."""
+    if isinstance(node, Scalar):
+        yield path, node
+    elif isinstance(node, Mapping):
+        for entry in node.entries.values():
+            yield from scalars(entry.value, (*path, entry.key))
+    elif isinstance(node, Sequence):
+        for index, item in enumerate(node.items):
+            yield from scalars(item, (*path, index))
+
+
+def hide(text: str, fragments: frozenset[str]) -> str:
+    """A message without the secrets in it: known ones, ones of a known shape, passwords in URLs, defaults of variables."""
+    for fragment in sorted(fragments, key=len, reverse=True):
+        text = text.replace(fragment, ELLIPSIS)
+    text = _DEFAULTED.sub(lambda match: match[0][: match.start("default") - match.start()] + ELLIPSIS, text)
+    return _USER_INFO.sub(ELLIPSIS, _SHAPED.sub(ELLIPSIS, text))
+
+
+def masked(document: Document) -> str:
+    """The document's text with its secrets hidden, in comments and broken files too."""
+    text = document.text
+    chars = list(text)
+    for start, end in _stretches(document):
+        for index in range(start, end):
+            if chars[index] not in "\r\n":
+                chars[index] = HIDDEN
+        if start < end and chars[start] == HIDDEN:
+            chars[start] = ELLIPSIS
+    return "".join(chars)
+
+
+def _stretches(document: Document) -> Iterator[tuple[int, int]]:
+    text = document.text
+    for fragment in secrets(document):
+        for line in fragment.splitlines():
+            if len(line.strip()) >= MIN_FRAGMENT_CHARS:
+                yield from (match.span() for match in re.finditer(re.escape(line.strip()), text))
+    for match in _SHAPED.finditer(text):
+        yield match.span()
+    for match in _USER_INFO.finditer(text):
+        yield match.span()
+    for match in _DEFAULTED.finditer(text):
+        yield match.span("default")
+    for match in _NAMED.finditer(text):
+        if is_secret_name(match["name"]):
+            yield from _unquoted(text, *match.span("value"))
+    yield from _secret_blocks(text)
+
+
+def _secret_blocks(text: str) -> Iterator[tuple[int, int]]:
+    """Values of lines under `headers:`, and whole lines under a secret key, by indentation."""
+    offset, depth, whole = 0, -1, False
+    for line in text.splitlines(keepends=True):
+        body = line.strip()
+        indent = len(line) - len(line.lstrip(" \t"))
+        if body and depth >= 0 and indent <= depth:
+            depth = -1
+        match = _LINE.match(line)
+        if body and depth >= 0:
+            start = match.start("value") if match and not whole else indent
+            yield from _unquoted(text, offset + start, offset + len(line.rstrip()))
+        elif match and (match["name"].lower().endswith("headers") or is_secret_name(match["name"])):
+            value = match["value"].strip()
+            if not value or value[0] in "|>#&{[":
+                depth, whole = indent, is_secret_name(match["name"])
+            if value[:1] in ("{", "["):
+                yield from _unquoted(text, offset + match.start("value"), offset + len(line.rstrip()))
+        offset += len(line)
+
+
+def _unquoted(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+    """The parts of a value that are no quotes, no placeholder and no public word."""
+    while start < end and text[start] in " \t\"'":
+        start += 1
+    while end > start and text[end - 1] in " \t\"'":
+        end -= 1
+    if text[start:end] in PUBLIC_VALUES:
+        return
+    for match in _VARIABLE.finditer(text, start, end):
+        if match.start() > start:
+            yield start, match.start()
+        start = match.end()
+    if start < end:
+        yield start, end

@@ -1,0 +1,127 @@
+"""The stretch of a file that a finding is about, drawn with line numbers and carets."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from memagent.report.cells import layout
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from memagent.config.findings import Label, Span
+
+MAX_CELLS = 100
+"""A longer line (a data URI, a minified list) is clipped around what it is shown for."""
+
+LEAD_CELLS = 24
+"""How much of a clipped line stays in front of the span."""
+
+MAX_MARK_CELLS = 60
+"""Carets past this add nothing."""
+
+type_paint = "Callable[[str, str], str]"
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """Carets under one line: `start` and `end` are 0-based code points in it."""
+
+    line: int
+    start: int
+    end: int
+    sign: str
+    text: str = ""
+
+
+def draw(
+    lines: Sequence[str], span: Span, *, labels: Sequence[Label] = (), paint: Callable[[str, str], str]
+) -> list[str]:
+    """The frame's rows, from the bar above to the bar below.
+
+    `paint(style, text)` colours; it gets the styles `gutter`, `primary` and `secondary`. One line of context stands on
+    either side, none when labels show other places.
+    """
+    marks = [_mark(lines, span, "^", "")]
+    marks += [_mark(lines, label.span, "-", label.text) for label in labels]
+    if labels and not marks[0].text:
+        marks[0] = Mark(marks[0].line, marks[0].start, marks[0].end, "^", "")
+    by_line: dict[int, list[Mark]] = {}
+    for mark in sorted(marks, key=lambda mark: (mark.line, mark.start)):
+        by_line.setdefault(mark.line, []).append(mark)
+    shown = sorted(by_line) if labels else _with_context(lines, marks[0].line)
+    gutter = len(str(shown[-1]))
+    bar = paint("gutter", " " * gutter + " |")
+    rows = [bar]
+    previous = shown[0]
+    for number in shown:
+        if number > previous + 1:
+            rows.append(paint("gutter", "…"))
+        previous = number
+        rows += _line_rows(lines[number - 1], number, by_line.get(number, []), gutter=gutter, paint=paint)
+    rows.append(bar)
+    return rows
+
+
+def gutter_width(span: Span, labels: Sequence[Label], line_count: int) -> int:
+    """How many digits the line numbers of that frame take."""
+    last = max([span.start.line, *(label.span.start.line for label in labels)])
+    return len(str(min(last + (0 if labels else 1), max(line_count, 1))))
+
+
+def _with_context(lines: Sequence[str], number: int) -> list[int]:
+    shown = [number]
+    if number > 1 and lines[number - 2].strip():
+        shown.insert(0, number - 1)
+    if number < len(lines) and lines[number].strip():
+        shown.append(number + 1)
+    return shown
+
+
+def _mark(lines: Sequence[str], span: Span, sign: str, text: str) -> Mark:
+    """A span over several lines is shown by its first line."""
+    number = min(max(span.start.line, 1), len(lines))
+    length = len(lines[number - 1])
+    start = min(span.start.column - 1, length)
+    end = span.end.column - 1 if span.end.line == span.start.line else len(lines[number - 1].rstrip())
+    return Mark(number, start, max(min(end, length), start), sign, text)
+
+
+def _line_rows(
+    line: str, number: int, marks: Sequence[Mark], *, gutter: int, paint: Callable[[str, str], str]
+) -> list[str]:
+    placed = layout(line)
+    first, last = _clip(placed, marks)
+    text = "".join(shown for shown, _ in placed[first:last]).rstrip()
+    text = ("…" if first else "") + text + ("…" if last < len(placed) else "")
+    rows = [(paint("gutter", f"{number:>{gutter}} |") + (f" {text}" if text else ""))]
+    for mark in marks:
+        offset = (1 if first else 0) + _cells(placed[first : max(mark.start, first)])
+        length = min(max(_cells(placed[mark.start : min(mark.end, last)]), 1), MAX_MARK_CELLS)
+        style = "primary" if mark.sign == "^" else "secondary"
+        pointer = mark.sign * length + (f" {mark.text}" if mark.text else "")
+        rows.append(paint("gutter", " " * gutter + " |") + " " + " " * offset + paint(style, pointer))
+    return rows
+
+
+def _clip(placed: Sequence[tuple[str, int]], marks: Sequence[Mark]) -> tuple[int, int]:
+    """Which code points of a line to show: all that fit, else a window that opens shortly before the first mark."""
+    if _cells(placed) <= MAX_CELLS:
+        return 0, len(placed)
+    first = 0
+    if marks and _cells(placed[: marks[0].end]) > MAX_CELLS - 1:
+        first = marks[0].start
+        lead = 0
+        while first > 0 and lead + placed[first - 1][1] <= LEAD_CELLS:
+            first -= 1
+            lead += placed[first][1]
+    last, taken = first, 0
+    while last < len(placed) and taken + placed[last][1] <= MAX_CELLS - 2:
+        taken += placed[last][1]
+        last += 1
+    return first, last
+
+
+def _cells(placed: Sequence[tuple[str, int]]) -> int:
+    return sum(cells for _, cells in placed)
