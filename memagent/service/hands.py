@@ -1,19 +1,19 @@
-"""What a person does to memories by hand: list, put, rename, accept, forget, undo, export, import, switch off and on.
+"""What a person does to memories by hand: put, rename, forget, undo, switch off and on.
 
 Everything here is tied to no turn, so nothing is ever forgotten to make room (T39): a full list refuses.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from memagent.admission import check_key, check_value
 from memagent.errors import Conflict, LimitExceeded, NoSuchMemory, PersonalizationOff
 from memagent.lexicon import terms
 from memagent.memory import Scope, ScopeKind, Source
 from memagent.service.recall import memory_is_off
 from memagent.store import DeleteMemory, EditStatus, Limits, Refusal, SetMemory
 from memagent.tokens import count_tokens
-from memagent.words import check_key, check_value
 
 if TYPE_CHECKING:
     from memagent.llm import Embedder, Vector
@@ -148,33 +148,3 @@ def raise_if_refused(outcome: EditOutcome, edit: SetMemory, ports: Ports) -> Non
             )
         case Refusal.USER_SAID_OTHERWISE:
             raise Conflict(f"`{edit.key}` holds what the user said; what only the assistant said does not replace it")
-
-
-def exported(memories: tuple[Memory, ...], *, user: str) -> dict[str, Any]:
-    """memagent's own export: everything that a person would want back, and no vector."""
-    return {
-        "memagent": 1,
-        "user": user,
-        "memories": [
-            {
-                "key": memory.key,
-                "value": memory.value,
-                "tokens": memory.tokens,
-                "source": memory.source.value,
-                "protected": memory.protected,
-                "trusted": memory.trusted,
-                "created_at": memory.created_at.isoformat(),
-                "updated_at": memory.updated_at.isoformat(),
-                "last_matched_at": memory.last_matched_at.isoformat() if memory.last_matched_at else None,
-                "unused_days": memory.unused_days,
-                "dormant": memory.dormant,
-                "tags": list(memory.tags),
-                "evidence": {
-                    "conversation_id": memory.evidence.conversation_id,
-                    "message_id": memory.evidence.message_id,
-                    "quote": memory.evidence.quote,
-                },
-            }
-            for memory in memories
-        ],
-    }

@@ -1,0 +1,142 @@
+"""The use cases, as one object: observe a turn, recall, and everything a person may do with what is remembered."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from memagent.errors import NoSuchMemory, NoSuchTurn
+from memagent.memory import Message, Scope, ScopeKind, Source
+from memagent.service import hands, transfer
+from memagent.service.observe import observe
+from memagent.service.recall import Context, context, recall
+from memagent.turn import Turn
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from memagent.memory import Memory
+    from memagent.service.ports import Ports
+    from memagent.service.receipt import RecallNote, Receipt
+    from memagent.service.transfer import ImportReport
+    from memagent.store import Change, Totals
+
+__all__ = ["Context", "Memagent"]
+
+
+class Memagent:
+    """Memory for one configuration; safe to share between tasks. `memagent.open` makes one.
+
+    Wherever a scope is asked for, a user's id stands for that user's own shared pool. Every method may raise
+    `StoreUnavailable`; an outage is never an empty list.
+    """
+
+    def __init__(self, ports: Ports) -> None:
+        self.ports = ports
+
+    # -- turns --------------------------------------------------------------------------------------------------------
+
+    async def context(self, turn: Turn) -> Context:
+        """Memories for the answer, within the recall budget; never raises for a memory that is down (see `note.error`)."""
+        return await context(self.ports, turn)
+
+    async def observe(self, turn: Turn, *, recalled: RecallNote | None = None) -> Receipt:
+        """Learn from a turn, exactly once per message id, and say what was done.
+
+        `recalled` is the note of the context this turn was answered with; without it the turn is recalled first, so that
+        its day counts. A model that fails is a receipt that says so, never an exception.
+        """
+        return await observe(self.ports, turn, recalled=recalled)
+
+    async def recall(
+        self, user: str, text: str, *, agent: str = "", shared: tuple[str, ...] = (), commit: bool = True
+    ) -> Context:
+        """Search with one text as if the user had just said it. `commit` false looks without counting."""
+        said = Turn(user, "", (Message("user", text),), agent_id=agent, shared=shared)
+        return await recall(self.ports, said, commit=commit)
+
+    async def why(self, user: str | Scope, message_id: str) -> Mapping[str, Any]:
+        """The stored receipt of a turn; raises `NoSuchTurn`."""
+        receipt = await self.ports.store.receipt(scope_of(user), message_id)
+        if receipt is None:
+            raise NoSuchTurn(
+                f"no receipt for message `{message_id}`: it was never handed over, or is older than "
+                f"{self.ports.options.receipt_days} days"
+            )
+        return receipt
+
+    # -- memories -----------------------------------------------------------------------------------------------------
+
+    async def list(self, user: str | Scope) -> tuple[Memory, ...]:
+        """All memories, newest update first."""
+        return await self.ports.store.list(scope_of(user))
+
+    async def get(self, user: str | Scope, key: str) -> Memory:
+        """One memory; raises `NoSuchMemory`."""
+        memory = await self.ports.store.get(scope_of(user), key)
+        if memory is None:
+            raise NoSuchMemory(f"there is no memory under `{key}`")
+        return memory
+
+    async def put(
+        self,
+        user: str | Scope,
+        key: str,
+        value: str,
+        *,
+        tags: tuple[str, ...] = (),
+        create_only: bool = False,
+        rename_from: str | None = None,
+    ) -> Memory:
+        """Write one memory by hand, which protects it from being forgotten (T33)."""
+        return await hands.put(
+            self.ports,
+            scope_of(user),
+            key,
+            value,
+            source=Source.USER,
+            tags=tags,
+            create_only=create_only,
+            rename_from=rename_from,
+        )
+
+    async def forget(self, user: str | Scope, key: str) -> None:
+        """Delete one memory; raises `NoSuchMemory`."""
+        await hands.forget(self.ports, scope_of(user), key)
+
+    async def undo(self, user: str | Scope, change_id: str | None = None) -> Change:
+        """Take back one change, the newest if none is named."""
+        return await hands.undo(self.ports, scope_of(user), change_id)
+
+    async def history(self, user: str | Scope, *, key: str | None = None, limit: int = 50) -> tuple[Change, ...]:
+        """Changes, newest first."""
+        return await self.ports.store.history(scope_of(user), key=key, limit=limit)
+
+    async def totals(self, user: str | Scope) -> Totals:
+        return await self.ports.store.totals(scope_of(user))
+
+    # -- in and out, consent --------------------------------------------------------------------------------------------
+
+    async def export(self, user: str | Scope) -> dict[str, Any]:
+        """Everything remembered, as JSON that `import_memories` takes back."""
+        scope = scope_of(user)
+        return transfer.exported(await self.ports.store.list(scope), user=scope.owner)
+
+    async def import_memories(self, user: str | Scope, data: Any, *, dry_run: bool = False) -> ImportReport:
+        """Bring memories in; all that fit, with a report of what did not and why."""
+        return await transfer.bring_in(self.ports, scope_of(user), data, dry_run=dry_run)
+
+    async def personalization(self, user: str) -> bool:
+        """Whether memory is switched on for this user."""
+        return await hands.personalization(self.ports, user)
+
+    async def set_personalization(self, user: str, *, on: bool) -> None:
+        """Switch memory on or off; what is remembered stays until the user deletes it."""
+        await hands.set_personalization(self.ports, user, on=on)
+
+    async def erase(self, user: str | Scope) -> Mapping[str, int]:
+        """Erase everything of a scope: memories, vectors, history, receipts; counts per kind."""
+        return await self.ports.store.erase(scope_of(user))
+
+
+def scope_of(user: str | Scope) -> Scope:
+    return user if isinstance(user, Scope) else Scope(ScopeKind.USER, user)

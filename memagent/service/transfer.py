@@ -1,0 +1,169 @@
+"""Memories in and out as JSON: memagent's own export, and bringing it back in."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from memagent.admission import check_key, check_value, normalised_key
+from memagent.errors import BadRequest, MemagentError, PersonalizationOff
+from memagent.lexicon import terms
+from memagent.memory import Source
+from memagent.service import hands
+from memagent.store import EditStatus, SetMemory
+from memagent.tokens import count_tokens
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from memagent.memory import Memory, Scope
+    from memagent.service.ports import Ports
+    from memagent.store import Change, EditOutcome
+
+VERSION = 1
+MAX_MEMORIES = 10_000
+"""More than any list here holds; an import larger than this is a mistake."""
+
+
+def as_json(memory: Memory) -> dict[str, Any]:
+    """One memory as people and programs get it: everything but its vector."""
+    return {
+        "key": memory.key,
+        "value": memory.value,
+        "tokens": memory.tokens,
+        "source": memory.source.value,
+        "protected": memory.protected,
+        "trusted": memory.trusted,
+        "created_at": memory.created_at.isoformat(),
+        "updated_at": memory.updated_at.isoformat(),
+        "last_matched_at": memory.last_matched_at.isoformat() if memory.last_matched_at else None,
+        "unused_days": memory.unused_days,
+        "dormant": memory.dormant,
+        "searched": memory.searched,
+        "tags": list(memory.tags),
+        "evidence": asdict(memory.evidence),
+    }
+
+
+def change_json(change: Change) -> dict[str, Any]:
+    return {**asdict(change), "at": change.at.isoformat(), "source": change.source.value}
+
+
+def exported(memories: Sequence[Memory], *, user: str) -> dict[str, Any]:
+    """memagent's own export; `bring_in` takes it back."""
+    return {"memagent": VERSION, "user": user, "memories": [as_json(memory) for memory in memories]}
+
+
+@dataclass(frozen=True, slots=True)
+class Incoming:
+    """One memory on its way in, as some other system held it."""
+
+    key: str
+    value: str
+    tags: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ImportReport:
+    """What was, or in a dry run would be, taken in; `refused` says why, item by item. No value is in it."""
+
+    taken: tuple[str, ...]
+    known: tuple[str, ...]
+    """Keys whose words were remembered already."""
+    refused: tuple[dict[str, str], ...]
+    dry_run: bool
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+async def bring_in(ports: Ports, scope: Scope, data: Any, *, dry_run: bool) -> ImportReport:
+    """Import memagent's export in one atomic step; what does not fit is reported, never cut.
+
+    Imported memories are not protected (T34) and nothing is forgotten for them (T39). Raises `BadRequest` when the whole
+    cannot be read, and then nothing is stored.
+    """
+    hands.refuse_if_off(ports)
+    edits: list[SetMemory] = []
+    refused: list[dict[str, str]] = []
+    for item in incoming(data):
+        try:
+            edits.append(_edit(ports, item))
+        except MemagentError as fault:
+            refused.append({"key": item.key, "code": fault.code, "why": str(fault)})
+    limits = hands.limits(ports, scope)
+    if dry_run:
+        outcomes = await ports.store.rehearse(scope, edits, limits=limits, now=ports.clock())
+    else:
+        embedded = await _with_vectors(ports, edits)
+        applied = await ports.store.apply(scope, embedded, limits=limits, now=ports.clock())
+        if applied.opted_out:
+            raise PersonalizationOff(hands.OPTED_OUT)
+        outcomes = applied.outcomes
+    return _report(ports, edits, outcomes, refused=refused, dry_run=dry_run)
+
+
+def incoming(data: Any) -> list[Incoming]:
+    """The memories in an export; raises `BadRequest` that says what is missing where."""
+    if not isinstance(data, dict) or data.get("memagent") != VERSION:
+        raise BadRequest('this is not an export of memagent: it starts with {"memagent": 1, "memories": […]}')
+    rows = data.get("memories")
+    if not isinstance(rows, list) or len(rows) > MAX_MEMORIES:
+        raise BadRequest(f"`memories` is not a list of at most {MAX_MEMORIES:,} memories")
+    found = []
+    for index, row in enumerate(rows):
+        if not isinstance(row, dict) or not isinstance(row.get("key"), str) or not isinstance(row.get("value"), str):
+            raise BadRequest(f"memories.{index}: `key` and `value` must be texts")
+        tags = row.get("tags") or []
+        if not isinstance(tags, list) or not all(isinstance(tag, str) for tag in tags):
+            raise BadRequest(f"memories.{index}.tags: not a list of texts")
+        found.append(Incoming(row["key"], row["value"], tuple(tags)))
+    return found
+
+
+def _edit(ports: Ports, item: Incoming) -> SetMemory:
+    memory = ports.settings.memory
+    key = item.key if memory.valid_keys else normalised_key(item.key) or item.key
+    check_key(key, valid_keys=memory.valid_keys)
+    check_value(item.value, char_limit=memory.char_limit)
+    return SetMemory(
+        key=key,
+        value=item.value,
+        tokens=count_tokens(item.value),
+        source=Source.IMPORT,
+        terms=terms(item.value),
+        tags=item.tags,
+    )
+
+
+async def _with_vectors(ports: Ports, edits: Sequence[SetMemory]) -> list[SetMemory]:
+    if ports.embedder is None or not edits:
+        return list(edits)
+    vectors = await ports.embedder.passages([edit.value for edit in edits])
+    return [
+        replace(edit, vector=vector, embedder=ports.embedder.id)
+        for edit, vector in zip(edits, vectors, strict=True)
+    ]
+
+
+def _report(
+    ports: Ports,
+    edits: Sequence[SetMemory],
+    outcomes: Sequence[EditOutcome],
+    *,
+    refused: list[dict[str, str]],
+    dry_run: bool,
+) -> ImportReport:
+    taken, known = [], []
+    for edit, outcome in zip(edits, outcomes, strict=True):
+        match outcome.status:
+            case EditStatus.SET:
+                taken.append(outcome.key)
+            case EditStatus.REFRESHED:
+                known.append(outcome.key)
+            case _:
+                try:
+                    hands.raise_if_refused(outcome, edit, ports)
+                except MemagentError as fault:
+                    refused.append({"key": edit.key, "code": fault.code, "why": str(fault)})
+    return ImportReport(tuple(taken), tuple(known), tuple(refused), dry_run)
