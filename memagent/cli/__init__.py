@@ -1,0 +1,97 @@
+"""The `memagent` command: parses, builds, runs, and turns every end into an exit code.
+
+The environment is read and the process left in this package only. A command's module is imported when it is invoked.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from enum import IntEnum
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from memagent import __version__
+from memagent.errors import MemagentError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+
+class ExitCode(IntEnum):
+    OK = 0
+    FINDINGS = 1
+    CANNOT_RUN = 2
+    INTERRUPTED = 130
+
+
+COMMANDS: Mapping[str, tuple[str, str]] = {
+    "validate": ("memagent.cli.validate", "Check librechat.yaml files."),
+    "explain": ("memagent.cli.validate", "Explain a finding's code."),
+    "schema": ("memagent.cli.validate", "Print the JSON Schema that editors use."),
+}
+"""Command to the module that defines it under its own name, and its line in the help text."""
+
+
+class LazyGroup(click.Group):
+    """A group that imports a command's module only to run it or to show its help."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        command: click.Command = getattr(import_module(COMMANDS[cmd_name][0]), cmd_name)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, summary) for name, (_, summary) in COMMANDS.items()])
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="memagent")
+def cli() -> None:
+    """Memory for chats, configured by librechat.yaml."""
+
+
+def run(arguments: Sequence[str] | None = None) -> int:
+    """Run one command line and return its exit code. Never raises: every end has its code and its words."""
+    try:
+        code: Any = cli.main(args=arguments, prog_name="memagent", standalone_mode=False)
+    except click.ClickException as wrong:
+        wrong.show()
+    except MemagentError as fault:
+        click.echo(f"memagent: {fault}", err=True)
+        return fault.exit_code
+    except (click.Abort, KeyboardInterrupt):
+        click.echo("memagent: interrupted", err=True)
+        return ExitCode.INTERRUPTED
+    except BrokenPipeError:
+        # The reader has gone (`| head`): nothing is left to say, and the interpreter must not try to flush.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except Exception as bug:  # noqa: BLE001  the outermost edge: a traceback would exit 1, which means findings
+        _report_bug(bug)
+    else:
+        return code if isinstance(code, int) else ExitCode.OK
+    return ExitCode.CANNOT_RUN
+
+
+def _report_bug(bug: Exception) -> None:
+    """The place and kind of an unexpected error; its message may quote the user's file, so it stays out."""
+    place = bug.__traceback__
+    while place is not None and place.tb_next is not None:
+        place = place.tb_next
+    where = f" at {place.tb_frame.f_globals.get('__name__')}:{place.tb_lineno}" if place else ""
+    click.echo(
+        f"memagent: this is a bug in memagent {__version__}: {type(bug).__name__}{where}\n"
+        "please report it with that line and what you ran",
+        err=True,
+    )
+
+
+def main() -> None:
+    sys.exit(run())
