@@ -1,0 +1,359 @@
+"""Passages in Redis, through RedisVL on the query engine: one hash per row, one flat cosine index per embedder.
+
+Everything of one owner shares a hash tag. Owners and paths are hashed wherever they become part of a key or of a query,
+so no name can reach another owner's rows. Redis' and RedisVL's errors become ours here.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from contextlib import contextmanager
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+from redis import asyncio as redis_asyncio
+from redis import exceptions as redis_errors
+from redis.commands.search import reducers
+from redis.commands.search.aggregation import AggregateRequest
+from redisvl.exceptions import RedisVLError
+from redisvl.index import AsyncSearchIndex
+from redisvl.query import CountQuery, FilterQuery, VectorQuery
+from redisvl.query.filter import Tag
+
+from memagent.errors import BadRequest, EngineMissing, StoreFault, StoreUnavailable
+from memagent.sessions.vectors import Frequencies, Generation, Kind, Passage
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Mapping, Sequence
+
+    from redisvl.query.filter import FilterExpression
+
+    from memagent.llm import Vector
+
+SCHEMA = 1
+"""Part of every index and row name: another layout lives beside this one and is built anew."""
+MAX_ROWS = 1_000_000
+"""What the engine returns at most for one query."""
+WRITE_ROWS = 500
+"""Rows per round trip where no single step is promised."""
+SEPARATOR = "|"
+"""Between the terms of a row; no term holds it."""
+
+
+class RedisVectors:
+    """A `VectorStore` in Redis. Open it with `open`; `prefix` keeps several installations in one database apart."""
+
+    def __init__(self, client: redis_asyncio.Redis, *, prefix: str = "ma:p") -> None:
+        self._client = client
+        self._prefix = prefix
+        self._indexes: dict[tuple[str, int], AsyncSearchIndex] = {}
+
+    @classmethod
+    def open(cls, url: str, *, prefix: str = "ma:p") -> RedisVectors:
+        """Connects at the first call, not here. Raises `BadRequest` for a URL that is none."""
+        try:
+            # RESP2: the engine answers FT.* in RESP3 in another shape, which RedisVL does not read.
+            client = redis_asyncio.Redis.from_url(url, protocol=2)
+        except ValueError:
+            raise BadRequest("this is no Redis URL: give redis://, rediss:// or unix://") from None
+        return cls(client, prefix=prefix)
+
+    async def close(self) -> None:
+        await self._client.aclose()
+
+    # -- generations ---------------------------------------------------------------------------------------------------
+
+    async def live(self, owner: str, kind: Kind) -> Generation | None:
+        with _faults():
+            text = await self._client.hget(self._register(owner), f"live:{kind}")
+        return Generation.from_json(text) if text else None
+
+    async def begin(self, generation: Generation) -> None:
+        with _faults():
+            await self._index(generation).create()
+            await self._client.hset(
+                self._register(generation.owner), f"made:{generation.id}", generation.to_json()
+            )
+
+    async def make_live(self, generation: Generation) -> bool:
+        register, field = self._register(generation.owner), f"live:{generation.kind}"
+        with _faults():
+            async with self._client.pipeline(transaction=True) as pipe:
+                while True:
+                    await pipe.watch(register)
+                    text = await pipe.hget(register, field)
+                    if text and Generation.from_json(text).serial >= generation.serial:
+                        return False
+                    pipe.multi()  # type: ignore[no-untyped-call]  # redis-py leaves it bare
+                    pipe.hset(register, field, generation.to_json())
+                    try:
+                        await pipe.execute()
+                    except redis_errors.WatchError:
+                        continue
+                    return True
+
+    async def sweep(self, owner: str, kind: Kind) -> int:
+        removed = 0
+        live = await self.live(owner, kind)
+        for generation in await self._made(owner):
+            if generation.kind == kind and live and generation.id != live.id:
+                removed += await self._drop(generation)
+        return removed
+
+    async def erase(self, owner: str) -> int:
+        removed = 0
+        for generation in await self._made(owner):
+            removed += await self._drop(generation)
+        with _faults():
+            await self._client.delete(self._register(owner))
+        return removed
+
+    async def _made(self, owner: str) -> list[Generation]:
+        with _faults():
+            fields = await self._client.hgetall(self._register(owner))
+        return [
+            Generation.from_json(text) for name, text in fields.items() if _text(name).startswith("made:")
+        ]
+
+    async def _drop(self, generation: Generation) -> int:
+        removed = 0
+        with _faults():
+            while keys := await self._keys(generation, limit=WRITE_ROWS):
+                removed += await self._client.unlink(*keys)
+            await self._client.hdel(self._register(generation.owner), f"made:{generation.id}")
+        return removed
+
+    # -- writing -------------------------------------------------------------------------------------------------------
+
+    async def replace(self, generation: Generation, path: str, passages: Sequence[Passage]) -> None:
+        rows = {self._key(generation, passage.id): _fields(generation, passage) for passage in passages}
+        with _faults():
+            before = await self._keys(generation, path=path)
+            async with self._client.pipeline(transaction=True) as pipe:
+                if before:
+                    pipe.unlink(*before)
+                for key, fields in rows.items():
+                    pipe.hset(key, mapping=fields)
+                await pipe.execute()
+
+    async def add(self, generation: Generation, passages: Sequence[Passage]) -> None:
+        with _faults():
+            for start in range(0, len(passages), WRITE_ROWS):
+                async with self._client.pipeline(transaction=True) as pipe:
+                    for passage in passages[start : start + WRITE_ROWS]:
+                        pipe.hset(self._key(generation, passage.id), mapping=_fields(generation, passage))
+                    await pipe.execute()
+
+    # -- reading -------------------------------------------------------------------------------------------------------
+
+    async def versions(self, generation: Generation) -> Mapping[str, frozenset[str]]:
+        request = AggregateRequest(str(_within(generation))).load("@path", "@version")
+        request = request.group_by(["@path", "@version"]).limit(0, MAX_ROWS).dialect(2)
+        with _faults():
+            answer = await self._index(generation).aggregate(request)
+        found: dict[str, set[str]] = {}
+        for row in answer.rows:
+            fields = {_text(row[at]): _text(row[at + 1]) for at in range(0, len(row), 2)}
+            found.setdefault(fields["path"], set()).add(fields["version"])
+        return {path: frozenset(versions) for path, versions in found.items()}
+
+    async def vectors(self, generation: Generation, digests: Collection[str]) -> Mapping[str, Vector]:
+        wanted = sorted(digests)
+        found: dict[str, Vector] = {}
+        for start in range(0, len(wanted) if generation.dimensions else 0, WRITE_ROWS):
+            where = _within(generation) & (Tag("digest") == wanted[start : start + WRITE_ROWS])
+            with _faults():
+                keys = await self._found(generation, where, MAX_ROWS)
+            rows = await self._read(keys, "digest", "vector")
+            found |= {_text(digest): _vector(vector) for digest, vector in rows if digest and vector}
+        return found
+
+    async def nearest(
+        self, generation: Generation, vector: Vector, limit: int
+    ) -> Sequence[tuple[str, float]]:
+        if not generation.dimensions or limit < 1:
+            return ()
+        query = VectorQuery(
+            vector=np.asarray(vector, np.float32).tobytes(),
+            vector_field_name="vector",
+            return_fields=["row"],
+            filter_expression=_within(generation),
+            num_results=limit,
+        )
+        with _faults():
+            answers = await self._index(generation).query(query)
+        return [(row["row"], 1.0 - float(row["vector_distance"])) for row in answers]
+
+    async def frequencies(self, generation: Generation, terms: Sequence[str]) -> Frequencies:
+        index, within = self._index(generation), _within(generation)
+        total = AggregateRequest(str(within)).group_by([], reducers.sum("@length").alias("terms")).dialect(2)
+        queries = [CountQuery(within), *(CountQuery(within & (Tag("terms") == term)) for term in terms)]
+        with _faults():
+            rows, *counts = cast("list[int]", await index.batch_query(queries, batch_size=64))
+            answer = await index.aggregate(total)
+        words = int(float(_text(answer.rows[0][1]))) if answer.rows else 0
+        return Frequencies(rows, words, dict(zip(terms, counts, strict=True)))
+
+    async def containing(self, generation: Generation, terms: Sequence[str], limit: int) -> Sequence[Passage]:
+        if not terms or limit < 1:
+            return ()
+        with _faults():
+            keys = await self._found(generation, _within(generation) & (Tag("terms") == list(terms)), limit)
+        return [_passage(fields) for fields in await self._read(keys, *_TEXT_FIELDS)]
+
+    async def rows(self, generation: Generation, path: str) -> Sequence[Passage]:
+        with _faults():
+            keys = await self._keys(generation, path=path)
+        passages = [_passage(fields) for fields in await self._read(keys, *_TEXT_FIELDS)]
+        return sorted(passages, key=lambda passage: (passage.first, passage.piece, passage.last))
+
+    async def fetch(self, generation: Generation, ids: Sequence[str]) -> Mapping[str, Passage]:
+        keys = [self._key(generation, row) for row in ids]
+        found = await self._read(keys, *_TEXT_FIELDS, "vector")
+        return {
+            row: _passage(fields) for row, fields in zip(ids, found, strict=True) if fields[0] is not None
+        }
+
+    async def _read(self, keys: Sequence[str], *fields: str) -> list[list[bytes | None]]:
+        with _faults():
+            async with self._client.pipeline(transaction=False) as pipe:
+                for key in keys:
+                    pipe.hmget(key, list(fields))
+                return cast("list[list[bytes | None]]", await pipe.execute())
+
+    # -- names ---------------------------------------------------------------------------------------------------------
+
+    async def _keys(
+        self, generation: Generation, *, path: str | None = None, limit: int = MAX_ROWS
+    ) -> list[str]:
+        where = _within(generation)
+        return await self._found(
+            generation, where if path is None else where & (Tag("place") == _hashed(path)), limit
+        )
+
+    async def _found(self, generation: Generation, where: FilterExpression, limit: int) -> list[str]:
+        query = FilterQuery(where, return_fields=["row"], num_results=limit)
+        answers = await self._index(generation).query(query)
+        return [self._key(generation, row["row"]) for row in answers]
+
+    def _register(self, owner: str) -> str:
+        return f"{self._prefix}:g:{{{_hashed(owner)}}}"
+
+    def _key(self, generation: Generation, row: str) -> str:
+        return f"{self._family(generation)}:{{{_hashed(generation.owner)}}}:{generation.id}:{row}"
+
+    def _family(self, generation: Generation) -> str:
+        """What rows that share an index begin with: vectors of different embedders are never compared."""
+        space = _hashed(f"{generation.embedder}\n{generation.dimensions}")[:16]
+        return f"{self._prefix}:r{SCHEMA}:{space}"
+
+    def _index(self, generation: Generation) -> AsyncSearchIndex:
+        space = (generation.embedder, generation.dimensions)
+        if space not in self._indexes:
+            name = self._family(generation)
+            schema = {"index": {"name": name, "prefix": f"{name}:"}, "fields": _schema(generation.dimensions)}
+            self._indexes[space] = AsyncSearchIndex.from_dict(schema, redis_client=self._client)
+        return self._indexes[space]
+
+
+_TEXT_FIELDS = ("path", "first", "last", "piece", "text", "digest", "terms", "version", "label", "at")
+
+
+def _schema(dimensions: int) -> list[dict[str, Any]]:
+    tags = ("owner", "generation", "place", "digest", "terms")
+    fields: list[dict[str, Any]] = [
+        {"name": name, "type": "tag", "attrs": {"case_sensitive": True, "separator": SEPARATOR}}
+        for name in tags
+    ]
+    fields.append({"name": "length", "type": "numeric", "attrs": {"sortable": True}})
+    if dimensions:
+        attrs = {"algorithm": "flat", "dims": dimensions, "distance_metric": "cosine", "datatype": "float32"}
+        fields.append({"name": "vector", "type": "vector", "attrs": attrs})
+    return fields
+
+
+def _within(generation: Generation) -> FilterExpression:
+    """Stands in every query, before any ranking (O85)."""
+    return (Tag("owner") == _hashed(generation.owner)) & (Tag("generation") == generation.id)
+
+
+def _fields(generation: Generation, passage: Passage) -> dict[Any, Any]:
+    fields: dict[Any, Any] = {
+        "owner": _hashed(generation.owner),
+        "generation": generation.id,
+        "place": _hashed(passage.path),
+        "row": passage.id,
+        "path": _bytes(passage.path),
+        "first": passage.first,
+        "last": passage.last,
+        "piece": passage.piece,
+        "text": _bytes(passage.text),
+        "digest": passage.digest,
+        "terms": _bytes(SEPARATOR.join(passage.terms)),
+        "length": len(passage.terms),
+        "version": passage.version,
+        "label": _bytes(passage.label),
+        "at": passage.at.isoformat() if passage.at else "",
+    }
+    if passage.vector is not None:
+        fields["vector"] = np.asarray(passage.vector, np.float32).tobytes()
+    return fields
+
+
+def _passage(fields: Sequence[bytes | None]) -> Passage:
+    path, first, last, piece, text, digest, terms, version, label, at = (
+        _text(field) for field in fields[:10]
+    )
+    vector = fields[10] if len(fields) > len(_TEXT_FIELDS) else None
+    return Passage(
+        path=path,
+        first=int(first),
+        last=int(last),
+        piece=int(piece),
+        text=text,
+        digest=digest,
+        terms=tuple(terms.split(SEPARATOR)) if terms else (),
+        version=version,
+        label=label,
+        at=datetime.fromisoformat(at) if at else None,
+        vector=_vector(vector) if vector else None,
+    )
+
+
+def _vector(data: bytes) -> Vector:
+    return np.frombuffer(data, np.float32)
+
+
+def _hashed(name: str) -> str:
+    return hashlib.sha256(_bytes(name)).hexdigest()[:32]
+
+
+def _bytes(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass")
+
+
+def _text(data: bytes | str | None) -> str:
+    return data.decode("utf-8", "surrogatepass") if isinstance(data, bytes) else data or ""
+
+
+@contextmanager
+def _faults() -> Iterator[None]:
+    """Redis' and RedisVL's errors as ours, narrowest first, without the text of a query."""
+    try:
+        yield
+    except (redis_errors.ConnectionError, redis_errors.TimeoutError, OSError) as error:
+        raise StoreUnavailable(
+            f"Redis does not answer ({type(error).__name__}): check its address and that it runs"
+        ) from error
+    except redis_errors.ReadOnlyError as error:
+        raise StoreUnavailable(
+            "Redis is read-only here: point to the primary, or wait for the failover"
+        ) from error
+    except (redis_errors.RedisError, RedisVLError) as error:
+        told = str(error).lower()
+        if "unknown command" in told or "unknown subcommand" in told:
+            raise EngineMissing(
+                "this Redis has no query engine: use Redis 8, Redis Stack or the embedded one"
+            ) from error
+        raise StoreFault(f"Redis refused a passage query ({type(error).__name__})") from error
