@@ -77,6 +77,9 @@ _BODY_KEYS = {
     "PARENTMESSAGEID": "parent_message_id",
     "MESSAGEID": "message_id",
 }
+OPENID_FIELDS, BODY_FIELDS = tuple(_OPENID_KEYS), tuple(_BODY_KEYS)
+"""What may follow `LIBRECHAT_OPENID_` and `LIBRECHAT_BODY_`; the fields of `LIBRECHAT_USER_` are `USER_FIELDS`."""
+
 _KNOWN = (
     rf"LIBRECHAT_USER_(?P<user>{'|'.join(_USER_KEYS)})"
     rf"|LIBRECHAT_OPENID_(?P<openid>{'|'.join(_OPENID_KEYS)})"
