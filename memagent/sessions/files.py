@@ -71,6 +71,12 @@ class Workspace:
         """The folder below which no part of the way may be a link; above it the ways are the administrator's."""
         return self.root if place.is_relative_to(self.root) else place.parent
 
+    def folders_outside(self) -> tuple[Path, ...]:
+        """Folders to watch besides the root: those of extra paths that lie outside and exist."""
+        outside = [place for place in self._places() if not place.is_relative_to(self.root)]
+        folders = [place if place.is_dir() else place.parent for place in outside]
+        return tuple(dict.fromkeys(folder for folder in folders if folder.is_dir()))
+
     def label(self, real: Path) -> str:
         """How `real` is cited."""
         return (real.relative_to(self.root) if real.is_relative_to(self.root) else real).as_posix()

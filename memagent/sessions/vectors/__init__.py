@@ -125,7 +125,10 @@ class VectorStore(Protocol):
         ...
 
     async def sweep(self, owner: str, kind: Kind) -> int:
-        """Remove the rows of every generation but the live one; how many there were."""
+        """Remove the rows of what came before the live generation, and of what lost to it; how many there were.
+
+        A generation that is being built to follow it, with a higher serial, stays.
+        """
         ...
 
     async def replace(self, generation: Generation, path: str, passages: Sequence[Passage]) -> None:

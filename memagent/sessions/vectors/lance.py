@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import json
 from contextlib import contextmanager
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
@@ -30,6 +31,10 @@ TIDY_AFTER_WRITES = 64
 """Each commit leaves a version behind; now and then they are folded together."""
 KEEP_VERSIONS = timedelta(hours=1)
 """Younger versions stay for readers in other processes that still look at them."""
+NO_VERSIONS = timedelta(milliseconds=1)
+"""Erased is erased: no version that still holds the rows stays. A reader in another process has to look again."""
+MAX_TABLES = 10_000
+"""One per embedder that was ever used."""
 REGISTER = f"generations_{SCHEMA}"
 
 
@@ -68,16 +73,41 @@ class LanceVectors:
 
     async def sweep(self, owner: str, kind: Kind) -> int:
         live = await self.live(owner, kind)
-        made = await self._registered(f"owner = '{_hashed(owner)}' AND live = ''")
-        generations = [Generation.from_json(row["made"]) for row in made]
-        stale = [each for each in generations if each.kind == kind and live and each.id != live.id]
-        return sum([await self._drop(generation) for generation in stale])
+        if live is None:
+            return 0
+        rows = await self._registered(f"owner = '{_hashed(owner)}' AND live = ''")
+        made = [each for row in rows if (each := Generation.from_json(row["made"])).kind == kind]
+        kept = {live.id, *(each.id for each in made if each.serial > live.serial)}
+        mine = f"owner = '{_hashed(owner)}' AND kind = '{kind}'"
+        removed = await self._remove(f"{mine} AND generation NOT IN ({_quoted(sorted(kept))})")
+        gone = [f"{_hashed(owner)}/{each.id}" for each in made if each.id not in kept]
+        if gone:
+            with _faults():
+                await (await self._named(REGISTER, 0)).delete(f"id IN ({_quoted(gone)})")
+        return removed
 
     async def erase(self, owner: str) -> int:
-        made = await self._registered(f"owner = '{_hashed(owner)}' AND live = ''")
-        removed = sum([await self._drop(Generation.from_json(row["made"])) for row in made])
+        mine = f"owner = '{_hashed(owner)}'"
+        removed = await self._remove(mine)
         with _faults():
-            await (await self._named(REGISTER, 0)).delete(f"owner = '{_hashed(owner)}'")
+            register = await self._named(REGISTER, 0)
+            await register.delete(mine)
+            await register.optimize(cleanup_older_than=NO_VERSIONS)
+        return removed
+
+    async def _remove(self, where: str) -> int:
+        """Remove rows of every embedder, those of a generation that nobody remembers too."""
+        removed = 0
+        with _faults():
+            await self._named(REGISTER, 0)
+            for name in await self._tables():
+                if name.startswith(f"passages_{SCHEMA}_"):
+                    table = await self._named(name, 0)
+                    count = int(await table.count_rows(where))
+                    if count:
+                        await table.delete(where)
+                        await table.optimize(cleanup_older_than=NO_VERSIONS)
+                    removed += count
         return removed
 
     async def _registered(self, where: str) -> list[dict[str, Any]]:
@@ -101,17 +131,6 @@ class LanceVectors:
                 merge = merge.when_matched_update_all(where=when)
             done = await merge.execute([row])
             return bool(done.num_inserted_rows or done.num_updated_rows)
-
-    async def _drop(self, generation: Generation) -> int:
-        with _faults():
-            table = await self._table(generation)
-            removed = int(await table.count_rows(_within(generation)))
-            await table.delete(_within(generation))
-            await (await self._named(REGISTER, 0)).delete(
-                f"id = '{_hashed(generation.owner)}/{generation.id}'"
-            )
-        await self._tidy(table)
-        return removed
 
     # -- writing -------------------------------------------------------------------------------------------------------
 
@@ -209,7 +228,7 @@ class LanceVectors:
     # -- tables --------------------------------------------------------------------------------------------------------
 
     async def _table(self, generation: Generation) -> Any:
-        space = _hashed(f"{generation.embedder}\n{generation.dimensions}")[:16]
+        space = _hashed(json.dumps([generation.embedder, generation.dimensions]))[:16]
         return await self._named(f"passages_{SCHEMA}_{space}", generation.dimensions)
 
     async def _named(self, name: str, dimensions: int) -> Any:
@@ -217,11 +236,19 @@ class LanceVectors:
             if self._connection is None:
                 self._connection = await _connect(self._folder)
             if name not in self._opened:
-                columns = _register_columns() if name == REGISTER else _columns(dimensions)
-                self._opened[name] = await self._connection.create_table(name, schema=columns, exist_ok=True)
+                self._opened[name] = await self._made(name, dimensions)
         table = self._opened[name]
         await table.checkout_latest()
         return table
+
+    async def _tables(self) -> list[str]:
+        return list((await self._connection.list_tables(limit=MAX_TABLES)).tables)
+
+    async def _made(self, name: str, dimensions: int) -> Any:
+        if name in await self._tables():
+            return await self._connection.open_table(name)
+        columns = _register_columns() if name == REGISTER else _columns(dimensions)
+        return await self._connection.create_table(name, schema=columns, exist_ok=True)
 
 
 _TEXT_COLUMNS = ["path", "first", "last", "piece", "text", "digest", "terms", "version", "label", "at"]
@@ -237,7 +264,20 @@ async def _connect(folder: Path) -> Any:
 def _columns(dimensions: int) -> Any:
     import pyarrow as pa  # noqa: PLC0415  comes with the extra
 
-    names = ("id", "row", "owner", "generation", "place", "path", "text", "digest", "version", "label", "at")
+    names = (
+        "id",
+        "row",
+        "owner",
+        "kind",
+        "generation",
+        "place",
+        "path",
+        "text",
+        "digest",
+        "version",
+        "label",
+        "at",
+    )
     columns = [pa.field(name, pa.string()) for name in names]
     columns += [pa.field(name, pa.int64()) for name in ("first", "last", "piece", "length")]
     columns.append(pa.field("terms", pa.list_(pa.string())))
@@ -266,6 +306,7 @@ def _row(generation: Generation, passage: Passage) -> dict[str, Any]:
         "id": f"{_hashed(generation.owner)}/{generation.id}/{passage.id}",
         "row": passage.id,
         "owner": _hashed(generation.owner),
+        "kind": str(generation.kind),
         "generation": generation.id,
         "place": _hashed(passage.path),
         "path": _clean(passage.path),

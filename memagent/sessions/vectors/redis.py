@@ -7,6 +7,7 @@ so no name can reach another owner's rows. Redis' and RedisVL's errors become ou
 from __future__ import annotations
 
 import hashlib
+import json
 from contextlib import contextmanager
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, cast
@@ -47,7 +48,7 @@ class RedisVectors:
     def __init__(self, client: redis_asyncio.Redis, *, prefix: str = "ma:p") -> None:
         self._client = client
         self._prefix = prefix
-        self._indexes: dict[tuple[str, int], AsyncSearchIndex] = {}
+        self._indexes: dict[str, AsyncSearchIndex] = {}
 
     @classmethod
     def open(cls, url: str, *, prefix: str = "ma:p") -> RedisVectors:
@@ -72,6 +73,9 @@ class RedisVectors:
     async def begin(self, generation: Generation) -> None:
         with _faults():
             await self._index(generation).create()
+            await self._client.sadd(
+                f"{self._prefix}:spaces", json.dumps([generation.embedder, generation.dimensions])
+            )
             await self._client.hset(
                 self._register(generation.owner), f"made:{generation.id}", generation.to_json()
             )
@@ -94,34 +98,42 @@ class RedisVectors:
                     return True
 
     async def sweep(self, owner: str, kind: Kind) -> int:
-        removed = 0
+        with _faults():
+            fields = await self._client.hgetall(self._register(owner))
+        made = [
+            Generation.from_json(text) for name, text in fields.items() if _text(name).startswith("made:")
+        ]
         live = await self.live(owner, kind)
-        for generation in await self._made(owner):
-            if generation.kind == kind and live and generation.id != live.id:
-                removed += await self._drop(generation)
+        if live is None:
+            return 0
+        kept = {live.id, *(each.id for each in made if each.kind == kind and each.serial > live.serial)}
+        others = (
+            (Tag("owner") == _hashed(owner))
+            & (Tag("kind") == str(kind))
+            & (Tag("generation") != sorted(kept))
+        )
+        removed = await self._remove(others)
+        gone = [f"made:{each.id}" for each in made if each.kind == kind and each.id not in kept]
+        if gone:
+            with _faults():
+                await self._client.hdel(self._register(owner), *gone)
         return removed
 
     async def erase(self, owner: str) -> int:
-        removed = 0
-        for generation in await self._made(owner):
-            removed += await self._drop(generation)
+        removed = await self._remove(Tag("owner") == _hashed(owner))
         with _faults():
             await self._client.delete(self._register(owner))
         return removed
 
-    async def _made(self, owner: str) -> list[Generation]:
-        with _faults():
-            fields = await self._client.hgetall(self._register(owner))
-        return [
-            Generation.from_json(text) for name, text in fields.items() if _text(name).startswith("made:")
-        ]
-
-    async def _drop(self, generation: Generation) -> int:
+    async def _remove(self, where: FilterExpression) -> int:
+        """Remove rows of every embedder, those of a generation that nobody remembers too."""
         removed = 0
         with _faults():
-            while keys := await self._keys(generation, limit=WRITE_ROWS):
-                removed += await self._client.unlink(*keys)
-            await self._client.hdel(self._register(generation.owner), f"made:{generation.id}")
+            for space in await self._client.smembers(f"{self._prefix}:spaces"):
+                index = self._space(*json.loads(space))
+                query = FilterQuery(where, return_fields=["row"], num_results=WRITE_ROWS)
+                while found := await index.query(query):
+                    removed += await self._client.unlink(*(row["id"] for row in found))
         return removed
 
     # -- writing -------------------------------------------------------------------------------------------------------
@@ -241,27 +253,29 @@ class RedisVectors:
         return f"{self._prefix}:g:{{{_hashed(owner)}}}"
 
     def _key(self, generation: Generation, row: str) -> str:
-        return f"{self._family(generation)}:{{{_hashed(generation.owner)}}}:{generation.id}:{row}"
+        family = self._family(generation.embedder, generation.dimensions)
+        return f"{family}:{{{_hashed(generation.owner)}}}:{generation.id}:{row}"
 
-    def _family(self, generation: Generation) -> str:
+    def _family(self, embedder: str, dimensions: int) -> str:
         """What rows that share an index begin with: vectors of different embedders are never compared."""
-        space = _hashed(f"{generation.embedder}\n{generation.dimensions}")[:16]
-        return f"{self._prefix}:r{SCHEMA}:{space}"
+        return f"{self._prefix}:r{SCHEMA}:{_hashed(json.dumps([embedder, dimensions]))[:16]}"
 
     def _index(self, generation: Generation) -> AsyncSearchIndex:
-        space = (generation.embedder, generation.dimensions)
-        if space not in self._indexes:
-            name = self._family(generation)
-            schema = {"index": {"name": name, "prefix": f"{name}:"}, "fields": _schema(generation.dimensions)}
-            self._indexes[space] = AsyncSearchIndex.from_dict(schema, redis_client=self._client)
-        return self._indexes[space]
+        return self._space(generation.embedder, generation.dimensions)
+
+    def _space(self, embedder: str, dimensions: int) -> AsyncSearchIndex:
+        name = self._family(embedder, dimensions)
+        if name not in self._indexes:
+            schema = {"index": {"name": name, "prefix": f"{name}:"}, "fields": _schema(dimensions)}
+            self._indexes[name] = AsyncSearchIndex.from_dict(schema, redis_client=self._client)
+        return self._indexes[name]
 
 
 _TEXT_FIELDS = ("path", "first", "last", "piece", "text", "digest", "terms", "version", "label", "at")
 
 
 def _schema(dimensions: int) -> list[dict[str, Any]]:
-    tags = ("owner", "generation", "place", "digest", "terms")
+    tags = ("owner", "kind", "generation", "place", "digest", "terms")
     fields: list[dict[str, Any]] = [
         {"name": name, "type": "tag", "attrs": {"case_sensitive": True, "separator": SEPARATOR}}
         for name in tags
@@ -281,6 +295,7 @@ def _within(generation: Generation) -> FilterExpression:
 def _fields(generation: Generation, passage: Passage) -> dict[Any, Any]:
     fields: dict[Any, Any] = {
         "owner": _hashed(generation.owner),
+        "kind": str(generation.kind),
         "generation": generation.id,
         "place": _hashed(passage.path),
         "row": passage.id,
