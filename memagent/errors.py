@@ -6,7 +6,8 @@ the boundary where it enters (`store.redis`, `llm.gateway`), narrowest first.
 MemagentError
 ├── BadRequest              the caller's input cannot be used as it is
 │   ├── InvalidKey          a memory key that this configuration does not allow
-│   └── LimitExceeded       a value, list or total that would pass its limit
+│   ├── LimitExceeded       a value, list or total that would pass its limit
+│   └── NoUserKey           the endpoint takes a key or an address of the user, and the turn brings none
 ├── Unauthenticated         no user is proven
 ├── Forbidden               the user is proven and may not do this
 │   └── PersonalizationOff  the user, or the configuration, switched memory off
@@ -62,6 +63,12 @@ class InvalidKey(BadRequest):
 
 class LimitExceeded(BadRequest):
     code = "limit_exceeded"
+
+
+class NoUserKey(BadRequest):
+    """The code is LibreChat's (spec/librechat.md §3.3)."""
+
+    code = "no_user_key"
 
 
 class Unauthenticated(MemagentError):
