@@ -61,7 +61,7 @@ def cli() -> None:
 def run(arguments: Sequence[str] | None = None) -> int:
     """Run one command line and return its exit code. Never raises: every end has its code and its words."""
     try:
-        code: Any = cli.main(args=arguments, prog_name="memagent", standalone_mode=False)
+        code: Any = cli.main(args=arguments, prog_name="memagent", standalone_mode=False, obj=os.environ)
     except click.ClickException as wrong:
         wrong.show()
     except MemagentError as fault:
