@@ -100,6 +100,7 @@ _TABLE = (
     ("MEM314", "unused-beside-id", _E, "settings beside `agent.id` that the saved agent overrides"),
     ("MEM315", "endpoint-incomplete", _E, "a custom endpoint that never appears"),
     ("MEM316", "repeated-endpoint", _E, "two custom endpoints of one name"),
+    ("MEM317", "unknown-agent", _E, "a memory agent's `id` that no saved agent has"),
     ("MEM401", "yaml-version-ambiguous", _W, "a value that YAML 1.1 and YAML 1.2 read differently"),
     ("MEM402", "retired-key", _W, "a key that LibreChat once read and no longer does"),
     ("MEM403", "unset-variable", _E, "a variable that is not set"),
