@@ -6,6 +6,7 @@ A code and its name never change meaning; a retired one redirects.
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -122,5 +123,32 @@ _BY_NAME: Mapping[str, str] = {rule.name: code for code, rule in RULES.items()}
 def find(code_or_name: str) -> Rule | None:
     """The rule of a code (any case) or of a kebab name; a retired one leads to its successor."""
     wanted = code_or_name.strip()
-    code = REDIRECTS.get(wanted.upper()) or REDIRECTS.get(wanted.lower()) or _BY_NAME.get(wanted.lower(), wanted.upper())
+    code = (
+        REDIRECTS.get(wanted.upper())
+        or REDIRECTS.get(wanted.lower())
+        or _BY_NAME.get(wanted.lower(), wanted.upper())
+    )
     return RULES.get(code)
+
+
+def pages() -> str:
+    """`docs/rules.md`: every rule under its code, in the families' order."""
+    parts = [
+        "# What `memagent validate` finds\n\n"
+        "Generated from the rule table (`make generate`). Each finding has a code and a name that never change; either is what "
+        "`memagent explain` takes. The level is the usual one: what LibreChat ignores is an error in `memory` and "
+        "`endpoints.custom` and a warning elsewhere."
+    ]
+    for digit, (_, title) in FAMILIES.items():
+        parts.append(f"## {title}")
+        parts += [_page(rule) for rule in RULES.values() if rule.code[3] == digit]
+    return "\n\n".join(parts) + "\n"
+
+
+def _page(rule: Rule) -> str:
+    head = f"### {rule.code}\n\n**{rule.name}** ({rule.level}): {rule.summary}"
+    return f"{head}\n\n{rule.explanation}"
+
+
+if __name__ == "__main__":
+    sys.stdout.write(pages())

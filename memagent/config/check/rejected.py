@@ -7,9 +7,342 @@ from typing import TYPE_CHECKING
 
 from memagent.config.check.draft import dotted, inside
 from memagent.config.check.memory import AGENT, report_incomplete
+from memagent.config.check.unions import report_union
 from memagent.config.findings import Fix, LibreChat
 from memagent.config.nodes import Mapping, Scalar
 from memagent.config.spelling import meant
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from memagent.config.check.draft import Draft, Path
+    from memagent.config.librechat.verdict import Issue
+
+REJECTS = LibreChat.REJECTS
+
+TYPES = {
+    "string": "a text",
+    "number": "a number",
+    "integer": "a whole number",
+    "boolean": "`true` or `false`",
+    "array": "a list",
+    "object": "a mapping",
+    "date": "a date",
+}
+"""zod's names of types, in the words of the findings."""
+
+BOOLEAN_WORDS = {"yes": "true", "on": "true", "y": "true", "no": "false", "off": "false", "n": "false"}
+
+CURRENT_VERSION = "1.3.17"
+"""The configuration version of the LibreChat release whose schema this is."""
+
+_EXPECTED = re.compile(r"Expected (?P<expected>.+), received (?P<received>.+)\Z", re.DOTALL)
+_BOUND = re.compile(
+    r"(?P<what>Number|Array|String) must (?:be|contain) (?P<rule>.+?)(?P<limit>-?[\d.]+)(?: .*)?\Z"
+)
+_CHOICES = re.compile(r"'([^']*)'")
+
+
+def report_issue(draft: Draft, issue: Issue) -> None:
+    """Add the finding for one issue of the schema."""
+    path = tuple(issue.path)
+    if draft.is_blamed(path) and issue.code == "too_small":
+        return
+    _REPORTS.get(issue.code, _report_rule)(draft, path, issue.message)
+
+
+def _report_type(draft: Draft, path: Path, message: str) -> None:
+    match = _EXPECTED.match(message)
+    if match is None:
+        _report_missing(draft, path)
+        return
+    expected, received = match["expected"], match["received"]
+    node = draft.node(path)
+    raw = node.raw if isinstance(node, Scalar) else ""
+    if received == "null":
+        _report_empty(draft, path, expected, raw)
+    elif path == ("version",) and received == "number":
+        _report_version(draft, path, raw)
+    elif expected == "boolean" and raw.lower() in BOOLEAN_WORDS:
+        _report_boolean_word(draft, path, raw)
+    elif received == "string" and "${" in raw and expected in ("boolean", "number", "integer"):
+        _report_not_read(draft, path, expected)
+    else:
+        _report_wrong_type(draft, path, expected, raw)
+
+
+def in_words(expected: str) -> str:
+    """A type or a set of choices as zod writes it, for a message."""
+    choices = _CHOICES.findall(expected)
+    return f"one of {listed(choices)}" if choices else TYPES.get(expected, expected)
+
+
+def listed(names: list[str]) -> str:
+    return ", ".join(f"`{name}`" for name in names)
+
+
+def _report_wrong_type(draft: Draft, path: Path, expected: str, raw: str) -> None:
+    helps: tuple[str, ...] = ()
+    bare = raw.strip("\"'")
+    if expected == "boolean" and bare.lower() in ("true", "false") and bare != raw:
+        helps = ("remove the quotes: with them it is a text",)
+    elif expected in ("number", "integer") and re.fullmatch(r"-?\d+(\.\d+)?", bare) and bare != raw:
+        helps = ("remove the quotes: with them it is a text",)
+    elif expected in ("number", "integer") and re.fullmatch(r"-?\d{1,3}([_,' ]\d{3})+", bare):
+        helps = (f"write the digits without separators: `{re.sub('[^0-9-]', '', bare)}`",)
+    elif expected == "array" and isinstance(draft.node(path), Scalar):
+        helps = ("put a dash or brackets around each item, a single one too",)
+    elif expected == "string" and raw:
+        helps = ("put quotes around it",)
+    elif expected == "array" and path[-1:] == ("models",):
+        helps = ("this endpoint takes a plain list of models, without `default` and `fetch`",)
+    what = f"`{dotted(path)}`" if path else "the file"
+    draft.add(
+        "MEM201",
+        path,
+        f"{what} takes {in_words(expected)}, found {draft.found(path)}",
+        span=draft.value_span(path) if raw else None,
+        librechat=REJECTS,
+        helps=helps,
+    )
+
+
+def _report_missing(draft: Draft, path: Path) -> None:
+    parent, name = path[:-1], path[-1]
+    helps: tuple[str, ...] = ()
+    if path == ("version",):
+        helps = (f'add `version: "{CURRENT_VERSION}"` at the top',)
+    elif path[:2] == ("endpoints", "custom") and path[-2:] == ("models", "default"):
+        helps = ("list at least one model, also with `fetch: true`",)
+    draft.add(
+        "MEM103",
+        path,
+        f"missing key `{name}` {inside(parent)}",
+        span=draft.key_span(parent),
+        librechat=REJECTS,
+        helps=helps,
+    )
+
+
+def _report_empty(draft: Draft, path: Path, expected: str, raw: str) -> None:
+    empty = {"object": "`{}`", "array": "`[]`"}.get(expected)
+    written = f" (`{draft.quote(raw)}`)" if raw else ""
+    draft.add(
+        "MEM105",
+        path,
+        f"`{dotted(path)}` is empty{written}, expected {in_words(expected)}",
+        librechat=REJECTS,
+        helps=("comment the key out as well" + (f", or write {empty}" if empty else ""),),
+        notes=("a key without a value is `null`, which is not the same as absent",),
+    )
+
+
+def _report_version(draft: Draft, path: Path, raw: str) -> None:
+    span = draft.value_span(path)
+    draft.add(
+        "MEM209",
+        path,
+        f"`version` is the number `{raw}`, expected a text",
+        span=span,
+        librechat=REJECTS,
+        helps=(f'put quotes around it: `"{raw}"`',),
+        fix=Fix(span, f'"{raw}"', "put quotes around the version") if span else None,
+    )
+
+
+def _report_boolean_word(draft: Draft, path: Path, raw: str) -> None:
+    span, right = draft.value_span(path), BOOLEAN_WORDS[raw.lower()]
+    certain = span is not None and raw.lower() not in ("y", "n")
+    draft.add(
+        "MEM208",
+        path,
+        f"`{dotted(path)}` takes `true` or `false`, found the text `{raw}`",
+        span=span,
+        librechat=REJECTS,
+        helps=(f"write `{right}`",),
+        notes=("`yes`, `no`, `on` and `off` are plain words in YAML 1.2",),
+        fix=Fix(span, right, f"write `{right}`") if span and certain else None,
+    )
+
+
+def _report_not_read(draft: Draft, path: Path, expected: str) -> None:
+    draft.add(
+        "MEM212",
+        path,
+        f"`{dotted(path)}` takes {in_words(expected)} and cannot come from a variable",
+        span=draft.value_span(path),
+        librechat=REJECTS,
+        helps=("write the value itself",),
+        notes=("LibreChat checks the file before it replaces any `${…}`",),
+    )
+
+
+def _report_choice(draft: Draft, path: Path, message: str) -> None:
+    match = re.search(r"(?:Expected|expected) (.+?)(?:, received .*)?\Z", message, re.DOTALL)
+    choices = re.findall(r"['\"]([^'\"]*)['\"]", match[1]) if match else []
+    written = draft.text(path)
+    near = meant(written, choices) if written else None
+    absent = draft.node(path) is None
+    draft.add(
+        "MEM103" if absent else "MEM204",
+        path,
+        f"`{dotted(path)}` takes {f'one of {listed(choices)}' if len(choices) > 1 else listed(choices) or 'another value'}, "
+        f"found {draft.found(path)}",
+        span=draft.value_span(path),
+        librechat=REJECTS,
+        helps=(f"a choice with a similar name exists: `{near.name}`",) if near else (),
+    )
+
+
+def _report_bound(draft: Draft, path: Path, message: str) -> None:
+    match = _BOUND.match(message)
+    if match is None:
+        _report_rule(draft, path, message)
+        return
+    rule = match["rule"].strip()
+    if match["what"] == "Number":
+        words = {"greater than": "above", "less than": "below", "greater than or equal to": "at least"}
+        limit = f"{words.get(rule, 'at most')} {match['limit']}"
+        code, text = "MEM202", f"`{dotted(path)}` takes a number {limit}, found {draft.found(path)}"
+    else:
+        noun = "item" if match["what"] == "Array" else "character"
+        plural = "" if match["limit"] == "1" else "s"
+        found = len(draft.items(path)) if noun == "item" else len(draft.text(path) or "")
+        code = "MEM203"
+        text = f"`{dotted(path)}` takes {rule} {match['limit']} {noun}{plural}, found {found or 'none'}"
+    draft.add(code, path, text, span=draft.value_span(path), librechat=REJECTS)
+
+
+def _report_not_finite(draft: Draft, path: Path, _message: str) -> None:
+    draft.add(
+        "MEM202",
+        path,
+        f"`{dotted(path)}` takes a finite number, found {draft.found(path)}",
+        span=draft.value_span(path),
+        librechat=REJECTS,
+    )
+
+
+def _report_text(draft: Draft, path: Path, message: str) -> None:
+    if "url" in message.lower():
+        draft.add(
+            "MEM205",
+            path,
+            f"`{dotted(path)}` takes a URL, found {draft.found(path)}",
+            span=draft.value_span(path),
+            librechat=REJECTS,
+            helps=("write it in full, with `https://` in front",),
+        )
+    else:
+        _report_rule(draft, path, message, code="MEM206")
+
+
+def _report_rule(draft: Draft, path: Path, message: str, *, code: str = "MEM206") -> None:
+    """A rule of one field, or of several. LibreChat's own words are the most exact there are."""
+    if "default endpoint" in message:
+        _report_reserved(draft, path)
+        return
+    if isinstance(draft.node(path), Mapping) or draft.node(path) is None:
+        code = "MEM214"
+    what = dotted(path) or "the file"
+    draft.add(
+        code,
+        path,
+        f"`{what}` breaks a rule: {_lowered(message)}",
+        span=draft.value_span(path) if code == "MEM206" else None,
+        librechat=REJECTS,
+    )
+
+
+def _lowered(message: str) -> str:
+    """A foreign sentence as the end of one of ours."""
+    first = message.strip().rstrip(".")
+    return first[:1].lower() + first[1:] if first[1:2].islower() else first
+
+
+def _report_reserved(draft: Draft, path: Path) -> None:
+    draft.add(
+        "MEM207",
+        path,
+        f"`{draft.quote(draft.text(path) or '')}` is the name of a built-in endpoint",
+        span=draft.value_span(path),
+        librechat=REJECTS,
+        helps=("choose another name for the custom endpoint; case counts",),
+    )
+
+
+def _report_no_form(draft: Draft, path: Path, _message: str) -> None:
+    if path == AGENT and draft.mapping(AGENT) is not None:
+        before = len(draft.findings)
+        _report_agent_types(draft)
+        if len(draft.findings) == before:
+            report_incomplete(draft)
+        draft.blamed.add(AGENT)
+    elif path == AGENT:
+        _report_type(draft, path, f"Expected object, received {_null_or_other(draft, path)}")
+    else:
+        report_union(draft, path)
+
+
+def _null_or_other(draft: Draft, path: Path) -> str:
+    node = draft.node(path)
+    return "null" if isinstance(node, Scalar) and node.value is None else "other"
+
+
+def _report_agent_types(draft: Draft) -> None:
+    """What keeps both forms of the agent from fitting: LibreChat only says that it is invalid."""
+    agent = draft.mapping(AGENT)
+    expected = {
+        "id": "string",
+        "provider": "string",
+        "model": "string",
+        "instructions": "string",
+        "enabled": "boolean",
+    }
+    for key, entry in agent.entries.items() if agent else ():
+        path = (*AGENT, key)
+        value = entry.value.value if isinstance(entry.value, Scalar) else ...
+        if key in expected and not isinstance(value, bool if expected[key] == "boolean" else str):
+            _report_type(
+                draft,
+                path,
+                f"Expected {expected[key]}, received {'null' if value is None else _js_type(entry.value)}",
+            )
+        elif key == "model_parameters":
+            _report_parameters(draft, path)
+
+
+def _js_type(node: object) -> str:
+    if isinstance(node, Scalar):
+        return "string" if isinstance(node.value, str) else "number"
+    return "object" if isinstance(node, Mapping) else "array"
+
+
+def _report_parameters(draft: Draft, path: Path) -> None:
+    parameters = draft.mapping(path)
+    if parameters is None:
+        _report_type(draft, path, f"Expected object, received {_null_or_other(draft, path)}")
+        return
+    for name, entry in parameters.entries.items():
+        here = (*path, name)
+        if not isinstance(entry.value, Scalar) or not isinstance(entry.value.value, (str, int, float, bool)):
+            draft.add(
+                "MEM201",
+                here,
+                f"`{dotted(here)}` takes a text, a number or a boolean, found {draft.found(here)}",
+                span=draft.key_span(here),
+                librechat=REJECTS,
+            )
+
+
+_REPORTS: dict[str, Callable[[Draft, Path, str], None]] = {
+    "invalid_type": _report_type,
+    "invalid_literal": _report_choice,
+    "invalid_enum_value": _report_choice,
+    "invalid_union_discriminator": _report_choice,
+    "invalid_union": _report_no_form,
+    "invalid_string": _report_text,
+    "too_small": _report_bound,
+    "too_big": _report_bound,
+    "not_finite": _report_not_finite,
+}
