@@ -1,0 +1,198 @@
+"""memagent's own settings, from environment variables: one row each, with type, default, bounds and help."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+
+from memagent.config.spelling import meant
+from memagent.errors import ConfigUnusable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from pydantic.fields import FieldInfo
+    from pydantic_core import ErrorDetails
+
+PREFIX = "MEMAGENT_"
+
+BEGIN, END = "<!-- settings -->", "<!-- /settings -->"
+"""Between these marks the README's table of settings stands."""
+
+MAX_SHOWN_CHARS = 40
+
+
+def _redis_url(url: str) -> str:
+    if not url.startswith(("redis://", "rediss://", "unix://")):
+        raise ValueError("must begin with redis://, rediss:// or unix://")
+    return url
+
+
+class Environment(BaseModel):
+    """memagent's own settings. A field's variable is its name in capitals behind `MEMAGENT_`, or its alias."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
+
+    config: Path = Field(
+        Path("librechat.yaml"), description="the configuration to run; LibreChat's `CONFIG_PATH` counts too"
+    )
+    agents_file: Path | None = Field(
+        None, description="saved agents that `memory.agent.id` may name: YAML, id to agent"
+    )
+    redis_url: Annotated[str, AfterValidator(_redis_url)] | None = Field(
+        None,
+        repr=False,
+        description="Redis with its query engine; without it memagent starts its own in the data folder",
+    )
+    data_dir: Path = Field(
+        Path(".memagent"), description="where the embedded Redis and memory files are kept"
+    )
+    key_prefix: str = Field(
+        "ma", pattern=r"^[A-Za-z0-9_-]{1,32}$", description="in front of every Redis key and index name"
+    )
+    fsync: Literal["everysec", "always"] = Field(
+        "everysec",
+        description="how often the embedded Redis flushes to disk; `always` loses nothing at a power cut",
+    )
+    embedder: str = Field(
+        "local",
+        min_length=1,
+        description="`local`, `none` (no search, nothing ages), or a litellm embedding model",
+    )
+    embedder_dimensions: int | None = Field(
+        None, ge=1, le=65_536, description="asked of a litellm embedding model"
+    )
+    match_floor: float | None = Field(
+        None,
+        ge=0,
+        le=1,
+        description="score from which a memory counts as matched; without it the embedder's own",
+    )
+    used_set: int = Field(3, ge=1, le=100, description="how many matched memories one turn may use")
+    memory_decay_enabled: bool = Field(
+        default=True,
+        alias="MEMORY_DECAY_ENABLED",
+        description="unused memories go dormant, and a full list forgets",
+    )
+    dormant_after_days: int = Field(
+        7, ge=1, le=3_650, description="unused days after which a memory goes dormant"
+    )
+    max_memories: int = Field(100, ge=1, le=100_000, description="how many memories a user may have")
+    max_shared_memories: int = Field(
+        100, ge=1, le=100_000, description="how many memories a shared scope may have"
+    )
+    recall_budget_ms: int = Field(
+        150, ge=1, le=60_000, description="after this an answer goes ahead without memories"
+    )
+    model_timeout_s: float = Field(
+        60.0, gt=0, le=600, description="after this a call of the memory agent's model fails"
+    )
+    receipt_days: int = Field(30, ge=1, le=3_650, description="how long the receipt of a turn is kept")
+    history_length: int = Field(
+        200, ge=0, le=100_000, description="how many changes of a scope can be shown and undone"
+    )
+    log_level: Literal["debug", "info", "warning", "error"] = Field(
+        "info", description="what is logged, and all above it"
+    )
+
+
+ALSO: Mapping[str, str] = {"MEMAGENT_CONFIG": "CONFIG_PATH"}
+"""A variable of LibreChat that is read where memagent's own is not set."""
+
+
+@dataclass(frozen=True, slots=True)
+class SettingRow:
+    """One setting as its documentation shows it."""
+
+    variable: str
+    default: str
+    help: str
+
+
+def load_environment(environ: Mapping[str, str], *, dotenv: Mapping[str, str] | None = None) -> Environment:
+    """Read the settings in `environ`, and below it in what a .env file says; a blank value counts as unset.
+
+    Raises `ConfigUnusable` naming every variable with a bad value; the value of a secret is not shown.
+    """
+    known = {**(dotenv or {}), **{name: value for name, value in environ.items() if value.strip()}}
+    given = {
+        field.alias or name: value
+        for name, field in Environment.model_fields.items()
+        if (value := _value(known, variable(name, field)))
+    }
+    try:
+        return Environment.model_validate(given)
+    except ValidationError as invalid:
+        faults = [_fault(error) for error in invalid.errors(include_url=False, include_context=True)]
+        raise ConfigUnusable("; ".join(faults)) from None
+
+
+def variable(name: str, field: FieldInfo) -> str:
+    """The environment variable of a field."""
+    return field.alias or f"{PREFIX}{name.upper()}"
+
+
+def unknown_variables(environ: Iterable[str]) -> tuple[tuple[str, str | None], ...]:
+    """Variables with memagent's prefix that nobody reads, each with the one that was probably meant."""
+    known = [row.variable for row in settings_table()]
+    strange = sorted(name for name in environ if name.startswith(PREFIX) and name not in known)
+    return tuple((name, near.name if (near := meant(name, known)) else None) for name in strange)
+
+
+def settings_table() -> tuple[SettingRow, ...]:
+    """Every setting, in the order of the class."""
+    return tuple(
+        SettingRow(variable(name, field), _shown(field.default), field.description or "")
+        for name, field in Environment.model_fields.items()
+    )
+
+
+def with_settings_table(readme: str) -> str:
+    """The text of the README with its table of settings as the code has it."""
+    before, _, rest = readme.partition(BEGIN)
+    _, _, after = rest.partition(END)
+    rows = [f"| `{row.variable}` | {row.default} | {row.help} |" for row in settings_table()]
+    table = "\n".join(["| variable | default | what it does |", "| --- | --- | --- |", *rows])
+    return f"{before}{BEGIN}\n{table}\n{END}{after}"
+
+
+def _value(known: Mapping[str, str], name: str) -> str:
+    return known.get(name, "").strip() or known.get(ALSO.get(name, ""), "").strip()
+
+
+def _shown(default: Any) -> str:
+    if default is None:
+        return ""
+    return f"`{str(default).lower()}`" if isinstance(default, bool) else f"`{default}`"
+
+
+def _fault(error: ErrorDetails) -> str:
+    """One bad value in words: the variable, what is wrong with it, what to do."""
+    location = str(error["loc"][0])
+    name, field = next((n, f) for n, f in Environment.model_fields.items() if location in (n, f.alias))
+    context = error.get("ctx", {})
+    rule = _RULES.get(error["type"], "is not allowed here").format_map(
+        {**context, "error": context.get("error", "")}
+    )
+    found = " ".join(str(error["input"]).split())
+    shown = f", found `{found[:MAX_SHOWN_CHARS]}`" if field.repr else ""
+    default = _shown(field.default) or "nothing"
+    return f"`{variable(name, field)}` {rule}{shown}: mend it, or unset it for the default, {default} ({field.description})"
+
+
+_RULES: Mapping[str, str] = {
+    "int_parsing": "must be a whole number",
+    "int_parsing_size": "must be a smaller number",
+    "float_parsing": "must be a number",
+    "finite_number": "must be a finite number",
+    "bool_parsing": "must be `true` or `false`",
+    "literal_error": "must be {expected}",
+    "greater_than": "must be over {gt:g}",
+    "greater_than_equal": "must be at least {ge:g}",
+    "less_than_equal": "must be at most {le:g}",
+    "string_pattern_mismatch": "must be 1 to 32 letters, digits, underscores or hyphens",
+    "value_error": "{error}",
+}
