@@ -13,7 +13,8 @@ if TYPE_CHECKING:
 def repaired(text: str, findings: Iterable[Finding]) -> tuple[str, int]:
     """The text with the findings' repairs made, and how many that were; of two that overlap, the first one."""
     fixes: list[Fix] = sorted(
-        {finding.fix for finding in findings if finding.fix is not None}, key=lambda fix: fix.span.start.offset
+        {finding.fix for finding in findings if finding.fix is not None},
+        key=lambda fix: fix.span.start.offset,
     )
     parts: list[str] = []
     end = made = 0

@@ -66,6 +66,20 @@ def _explanations(family: str) -> dict[str, str]:
 _E, _W = Level.ERROR, Level.WARNING
 
 _TABLE = (
+    ("MEM001", "invalid-yaml", _E, "a text that is no YAML"),
+    ("MEM002", "not-utf8", _E, "bytes that are no UTF-8"),
+    ("MEM003", "too-large", _E, "a file larger than any configuration"),
+    ("MEM004", "too-deep", _E, "more levels of nesting than LibreChat reads"),
+    ("MEM005", "runaway-alias", _E, "aliases that never end, or multiply beyond use"),
+    ("MEM006", "empty-file", _E, "a file without content"),
+    ("MEM007", "tab-indentation", _E, "a tab in front of a key or an item"),
+    ("MEM008", "unclosed-quote", _E, "a quote that is never closed"),
+    ("MEM009", "reserved-character", _E, "a plain value that starts with a reserved character"),
+    ("MEM010", "unknown-tag", _E, "a tag that nobody knows, or that does not fit"),
+    ("MEM011", "unknown-alias", _E, "an alias without its anchor"),
+    ("MEM012", "several-documents", _E, "more than one document in a file"),
+    ("MEM013", "control-character", _E, "an invisible character that YAML forbids"),
+    ("MEM014", "unrendered-template", _E, "a template that was not rendered"),
     ("MEM101", "unknown-key", _E, "a key that nobody reads"),
     ("MEM102", "duplicate-key", _E, "a key set twice in one mapping"),
     ("MEM103", "missing-key", _E, "a required key is absent"),

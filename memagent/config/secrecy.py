@@ -25,7 +25,9 @@ HIDDEN = "\0"
 MIN_FRAGMENT_CHARS = 6
 """A shorter secret is not looked for elsewhere: it would mask ordinary words."""
 
-PUBLIC_VALUES = frozenset({"user_provided", "none", "null", "ollama", "dummy", "not-needed", "no-key", "sk-no-key-required"})
+PUBLIC_VALUES = frozenset(
+    {"user_provided", "none", "null", "ollama", "dummy", "not-needed", "no-key", "sk-no-key-required"}
+)
 """What people write into `apiKey` where there is no key to keep."""
 
 _SECRET_NAME = re.compile(
@@ -37,11 +39,11 @@ _SHAPED = re.compile(
     r"|\bgithub_pat_\w{20,}|\beyJ[\w-]{10,}\.[\w-]{10,}\.[\w-]*"
 )
 _USER_INFO = re.compile(r"(?<=://)[^/\s:@'\"]*:[^/\s@'\"]+(?=@)")
-_NAMED = re.compile(
-    r"(?P<name>[A-Za-z][\w.-]*)[\"']?[ \t]*[:=][ \t]*"
-    r"(?P<value>\"(?:[^\"\\\n]|\\.)*\"?|'[^'\n]*'?|(?:Bearer |Basic )?[^\s,}\]#\"'][^\s,}\]\"']*)"
+_NAMED = re.compile(r"(?P<name>[A-Za-z][\w.-]*)[\"']?[ \t]*[:=][ \t]*")
+_VALUE = re.compile(r"\"(?:[^\"\\\n]|\\.)*\"?|'[^'\n]*'?|(?:Bearer |Basic )?[^\s,}\]#\"'][^\s,}\]\"']*")
+_LINE = re.compile(
+    r"(?P<indent>[ \t]*)(?:#[ \t]*)?(?:-[ \t]+)*[\"']?(?P<name>[\w.-]+)[\"']?[ \t]*:(?P<value>.*)"
 )
-_LINE = re.compile(r"(?P<indent>[ \t]*)(?:#[ \t]*)?(?:-[ \t]+)*[\"']?(?P<name>[\w.-]+)[\"']?[ \t]*:(?P<value>.*)")
 _VARIABLE = re.compile(r"\$\{[A-Za-z_][A-Za-z0-9_]*\}|\{\{[^{}\n]+\}\}")
 _ANY_VARIABLE = re.compile(r"\$\{")
 _DEFAULTED = re.compile(r"(?<=\$\{)[A-Za-z_][A-Za-z0-9_]*(?P<default>[^A-Za-z0-9_}\s][^}\n]*)(?=\})")
@@ -49,7 +51,9 @@ _DEFAULTED = re.compile(r"(?<=\$\{)[A-Za-z_][A-Za-z0-9_]*(?P<default>[^A-Za-z0-9
 
 def is_secret_name(name: str) -> bool:
     """Whether a key of that name holds a secret: `apiKey`, `x-api-key`, `client_secret`, `GITHUB_TOKEN`."""
-    return _SECRET_NAME.search(re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower().replace("-", "_")) is not None
+    return (
+        _SECRET_NAME.search(re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower().replace("-", "_")) is not None
+    )
 
 
 def is_secret(path: Path) -> bool:
@@ -122,8 +126,9 @@ def _stretches(document: Document) -> Iterator[tuple[int, int]]:
     for match in _DEFAULTED.finditer(text):
         yield match.span("default")
     for match in _NAMED.finditer(text):
-        if is_secret_name(match["name"]):
-            yield from _unquoted(text, *match.span("value"))
+        value = _VALUE.match(text, match.end()) if is_secret_name(match["name"]) else None
+        if value:
+            yield from _unquoted(text, *value.span())
     yield from _secret_blocks(text)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from memagent.config.findings import Level, LibreChat
-from memagent.config.rules import RULES
 from memagent.report.cells import printable
 from memagent.report.frame import draw, gutter_width
 
@@ -72,7 +71,7 @@ def _remarks(finding: Finding) -> Iterator[tuple[str, str]]:
     for text in finding.notes:
         yield "note", text
     yield "librechat", CONSEQUENCE[finding.librechat]
-    yield "docs", f"{RULES[finding.code].name}: memagent explain {finding.code}"
+    yield "docs", f"memagent explain {finding.code}"
 
 
 def _place(finding: Finding) -> str:

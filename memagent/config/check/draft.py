@@ -121,7 +121,11 @@ class Draft:
     def quote(self, text: str) -> str:
         """A stretch of the file for a message: its secrets hidden first, then cut to one short line."""
         first, _, rest = self._safe(text).partition("\n")
-        return first if not rest and len(first) <= MAX_QUOTE_CHARS else first[: MAX_QUOTE_CHARS - 1].rstrip() + "…"
+        return (
+            first
+            if not rest and len(first) <= MAX_QUOTE_CHARS
+            else first[: MAX_QUOTE_CHARS - 1].rstrip() + "…"
+        )
 
     def _safe(self, text: str) -> str:
         if self._secrets is None:

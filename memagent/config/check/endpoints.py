@@ -26,7 +26,11 @@ def check_endpoints(draft: Draft) -> None:
 
 
 def _check_complete(draft: Draft, path: Path, node: Mapping) -> None:
-    misspelt = {near.name for key in node.entries if key not in NEEDED and (near := meant(key, NEEDED)) and near.certain}
+    misspelt = {
+        near.name
+        for key in node.entries
+        if key not in NEEDED and (near := meant(key, NEEDED)) and near.certain
+    }
     missing = [name for name in NEEDED if not _is_given(node, name) and name not in misspelt]
     if missing and not draft.is_blamed(*((*path, name) for name in missing)):
         title = draft.text((*path, "name"))
@@ -39,13 +43,15 @@ def _check_complete(draft: Draft, path: Path, node: Mapping) -> None:
             span=draft.value_span((*path, "name")) if title else _first_key(node, draft, path),
             librechat=LibreChat.IGNORES,
             helps=(_HELP[missing[0]],),
-            notes=("LibreChat never shows an endpoint that lacks one of `name`, `apiKey`, `baseURL` and `models`",),
+            notes=(
+                "LibreChat never shows an endpoint that lacks one of `name`, `apiKey`, `baseURL` and `models`",
+            ),
         )
 
 
 _HELP = {
     "name": "add `name`: it is what users see, and what `memory.agent.provider` repeats",
-    "apiKey": "add `apiKey: \"${NAME}\"`, or `apiKey: user_provided`; any word will do for a server without keys",
+    "apiKey": 'add `apiKey: "${NAME}"`, or `apiKey: user_provided`; any word will do for a server without keys',
     "baseURL": "add `baseURL`, the address up to and without `/chat/completions`",
     "models": "add `models` with a `default` list",
 }

@@ -20,7 +20,9 @@ VALID_KEYS: Path = ("memory", "validKeys")
 NOT_KEYS = frozenset({"set_memory", "delete_memory", "valid_keys", "token_limit", "char_limit"})
 """Identifiers that prompts mention and that are no memory keys."""
 
-_LISTED = re.compile(r"^[ \t]*(?:[-*•]|\d+[.)])[ \t]+[\"'`*]*(?P<key>[A-Za-z][\w-]*)[\"'`*]*[ \t]*(?::|[-–—] |$)", re.MULTILINE)
+_LISTED = re.compile(
+    r"^[ \t]*(?:[-*•]|\d+[.)])[ \t]+[\"'`*]*(?P<key>[A-Za-z][\w-]*)[\"'`*]*[ \t]*(?::|[-–—] |$)", re.MULTILINE
+)
 _QUOTED = re.compile(r"(?P<quote>[\"'`])(?P<key>[A-Za-z]\w*)(?P=quote)")
 _SNAKE = re.compile(r"(?<![\w{$./-])(?P<key>[a-z]+(?:_[a-z0-9]+)+)(?![\w}./-])")
 

@@ -60,7 +60,10 @@ def _check_limits(draft: Draft) -> None:
         if value is None or draft.is_blamed(path):
             continue
         if math.isinf(value):
-            fault, effect = "is infinite", "leave the key out for no limit" if name == "tokenLimit" else "write a whole number"
+            fault, effect = (
+                "is infinite",
+                "leave the key out for no limit" if name == "tokenLimit" else "write a whole number",
+            )
         elif value < 0:
             fault, effect = "is negative", "write a whole number above 0"
         elif value == 0:
@@ -158,7 +161,9 @@ def _check_storable(draft: Draft, path: Path, key: str) -> None:
             span=draft.value_span(path),
             librechat=LibreChat.ACCEPTS,
             helps=(_storable_help(key),),
-            notes=("the agent could still write it, and users could then not edit it in LibreChat's memory panel",),
+            notes=(
+                "the agent could still write it, and users could then not edit it in LibreChat's memory panel",
+            ),
         )
 
 
@@ -174,7 +179,9 @@ def _check_sizes(draft: Draft) -> None:
     if chars and tokens:
         path = (*MEMORY, "charLimit")
         if math.ceil(chars / CHARS_PER_TOKEN) > tokens:
-            note = f"{chars} characters are at least {math.ceil(chars / CHARS_PER_TOKEN)} tokens in any language"
+            note = (
+                f"{chars} characters are at least {math.ceil(chars / CHARS_PER_TOKEN)} tokens in any language"
+            )
         elif chars > BYTE_COUNTED_CHARS and chars > tokens:
             note = f"LibreChat counts a text over {BYTE_COUNTED_CHARS} characters byte by byte: {chars} tokens or more"
         else:
@@ -200,7 +207,9 @@ def _check_sizes(draft: Draft) -> None:
             span=draft.value_span(path),
             librechat=LibreChat.ACCEPTS,
             labels=_label(draft, (*MEMORY, "maxInputTokens"), f"{budget / window:.1f} tokens a message"),
-            helps=(f"lower `messageWindowSize` to {max(budget // MIN_MESSAGE_TOKENS, 1)} or less, or raise `maxInputTokens`",),
+            helps=(
+                f"lower `messageWindowSize` to {max(budget // MIN_MESSAGE_TOKENS, 1)} or less, or raise `maxInputTokens`",
+            ),
             notes=("what does not fit is cut off from the start, the newest text stays",),
         )
 
@@ -214,7 +223,9 @@ def _limit(draft: Draft, name: str) -> int:
 
 def _check_agent_forms(draft: Draft) -> None:
     """Exactly one of the two forms, complete. LibreChat prefers `id` (spec/librechat.md §3.4)."""
-    if draft.is_blamed(AGENT) or any(path[:2] == AGENT for path in draft.blamed if len(path) == len(AGENT) + 1):
+    if draft.is_blamed(AGENT) or any(
+        path[:2] == AGENT for path in draft.blamed if len(path) == len(AGENT) + 1
+    ):
         return
     given = [name for name in ("id", "provider", "model") if has_value(draft, (*AGENT, name))]
     if "id" in given and len(given) > 1:
@@ -242,7 +253,9 @@ def _check_agent_forms(draft: Draft) -> None:
 def report_incomplete(draft: Draft) -> None:
     """An agent that LibreChat rejects because neither form is complete."""
     _report_incomplete(
-        draft, [name for name in ("provider", "model") if has_value(draft, (*AGENT, name))], librechat=LibreChat.REJECTS
+        draft,
+        [name for name in ("provider", "model") if has_value(draft, (*AGENT, name))],
+        librechat=LibreChat.REJECTS,
     )
 
 
@@ -260,7 +273,9 @@ def _report_incomplete(draft: Draft, given: list[str], *, librechat: LibreChat) 
         message,
         librechat=librechat,
         helps=("give `id` of a saved agent, or both `provider` and `model`",),
-        notes=(f"an empty {listed} counts as absent: LibreChat then never runs the agent and says nothing",) if empty else (),
+        notes=(f"an empty {listed} counts as absent: LibreChat then never runs the agent and says nothing",)
+        if empty
+        else (),
     )
 
 
@@ -302,5 +317,7 @@ def _check_agent_switches(draft: Draft) -> None:
             librechat=LibreChat.ACCEPTS,
             labels=_label(draft, AGENT, "never runs in memagent"),
             helps=("set `personalize: true`, or remove the agent",),
-            notes=("memagent learns nothing without personalization; LibreChat only hides the users' own switch",),
+            notes=(
+                "memagent learns nothing without personalization; LibreChat only hides the users' own switch",
+            ),
         )

@@ -44,7 +44,9 @@ def check_plain(draft: Draft, path: Path, scalar: Scalar) -> None:
             f"`{scalar.raw}` is {newer} for LibreChat and {older} for tools that read YAML 1.1",
             span=draft.value_span(path),
             librechat=LibreChat.ACCEPTS,
-            helps=("put quotes around a text; write a number in plain digits, a boolean as `true` or `false`",),
+            helps=(
+                "put quotes around a text; write a number in plain digits, a boolean as `true` or `false`",
+            ),
         )
 
 

@@ -66,7 +66,9 @@ def _report(draft: Draft, provider: str, names: dict[int, str]) -> None:
     if provider.lower() in NEED_ENDPOINT:
         helps = (f"add a custom endpoint with `name: {provider.lower()}`, its `baseURL` and `apiKey`",)
     elif provider.lower() == "ollama" and "ollama" in reachable:
-        helps = ("write `provider: ollama`: LibreChat knows every spelling of that endpoint by the lowercase name",)
+        helps = (
+            "write `provider: ollama`: LibreChat knows every spelling of that endpoint by the lowercase name",
+        )
     elif near:
         helps = (f"{_kind(near.name, names)} with a similar name exists: `{near.name}`",)
     elif names:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from memagent.config.check.draft import Draft, Path
-    from memagent.config.librechat.verdict import Issue
+    from memagent.config.librechat.verdict import Issue, Verdict
 
 REJECTS = LibreChat.REJECTS
 
@@ -41,6 +41,12 @@ _BOUND = re.compile(
     r"(?P<what>Number|Array|String) must (?:be|contain) (?P<rule>.+?)(?P<limit>-?[\d.]+)(?: .*)?\Z"
 )
 _CHOICES = re.compile(r"'([^']*)'")
+
+
+def report_verdict(draft: Draft, judged: Verdict) -> None:
+    """Add a finding for each issue of a verdict."""
+    for issue in judged.issues:
+        report_issue(draft, issue)
 
 
 def report_issue(draft: Draft, issue: Issue) -> None:

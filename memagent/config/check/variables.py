@@ -17,10 +17,20 @@ if TYPE_CHECKING:
     from memagent.config.findings import Span
     from memagent.config.nodes import Scalar
 
-PROMPTS = frozenset({"instructions", "promptPrefix", "prompt", "titlePrompt", "titlePromptTemplate", "updatePrompt"})
+PROMPTS = frozenset(
+    {"instructions", "promptPrefix", "prompt", "titlePrompt", "titlePromptTemplate", "updatePrompt"}
+)
 """Keys whose text is prose: braces in it are the author's own."""
 
-PROSE = PROMPTS | {"description", "label", "placeholder", "modalContent", "customWelcome", "title", "greeting"}
+PROSE = PROMPTS | {
+    "description",
+    "label",
+    "placeholder",
+    "modalContent",
+    "customWelcome",
+    "title",
+    "greeting",
+}
 
 SPECIAL = ("current_date", "current_datetime", "iso_datetime", "current_user")
 """What LibreChat fills into instructions, in any case and with spaces inside the braces (spec/librechat.md §3.4)."""
@@ -58,7 +68,13 @@ def is_replaced(path: Path) -> bool:
     if path[:1] == ("memory",):
         return False
     if path[:2] == ("endpoints", "custom"):
-        return path[3:4] not in (("name",), ("models",), ("modelDisplayLabel",), ("titleModel",), ("provider",))
+        return path[3:4] not in (
+            ("name",),
+            ("models",),
+            ("modelDisplayLabel",),
+            ("titleModel",),
+            ("provider",),
+        )
     return path[:1] not in (("modelSpecs",), ("interface",), ("version",), ("registration",))
 
 
@@ -119,13 +135,19 @@ def _report_joined(draft: Draft, path: Path, text: str) -> None:
 
 def _report_malformed(draft: Draft, path: Path, text: str) -> None:
     if ":-" in text or ":=" in text or ":?" in text:
-        why, mend = "has a default, which LibreChat does not know", "write `${NAME}` and set the default where the variable is set"
+        why, mend = (
+            "has a default, which LibreChat does not know",
+            "write `${NAME}` and set the default where the variable is set",
+        )
     elif "$${" in text:
         why, mend = "starts with two dollar signs", "write `${NAME}` with one"
     elif "{" not in text or "}" not in text:
         why, mend = "is not closed in braces", "write `${NAME}`"
     else:
-        why, mend = "is not a variable's name", "write `${NAME}`: letters, digits and underscores, without spaces"
+        why, mend = (
+            "is not a variable's name",
+            "write `${NAME}`: letters, digits and underscores, without spaces",
+        )
     draft.add(
         "MEM408",
         path,
@@ -158,7 +180,9 @@ def _report_unset(draft: Draft, path: Path, name: str, *, empty: bool) -> None:
         level=strictness(path),
         librechat=LibreChat.ACCEPTS,
         helps=(f"set `{name}` where the server gets its environment",),
-        notes=("LibreChat counts an empty variable as not set and leaves `${…}` as it stands",) if empty else (),
+        notes=("LibreChat counts an empty variable as not set and leaves `${…}` as it stands",)
+        if empty
+        else (),
     )
 
 

@@ -1,0 +1,64 @@
+"""The check: everything that is wrong with a document, in one run, each fault once."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from memagent.config.check.draft import Draft
+from memagent.config.check.endpoints import check_endpoints
+from memagent.config.check.memory import check_memory
+from memagent.config.check.plain import check_plain
+from memagent.config.check.provider import check_provider
+from memagent.config.check.rejected import report_verdict
+from memagent.config.check.unread import check_unread
+from memagent.config.check.variables import check_variables
+from memagent.config.librechat.verdict import verdict
+from memagent.config.nodes import Mapping as MappingNode
+from memagent.config.secrecy import ELLIPSIS, masked, scalars
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from memagent.config.document import Document
+    from memagent.config.findings import Finding
+    from memagent.config.librechat.verdict import Verdict
+
+
+def check(
+    document: Document, judged: Verdict | None = None, *, environ: Mapping[str, str] | None = None
+) -> tuple[Finding, ...]:
+    """All findings of a document, in order.
+
+    `judged` is LibreChat's verdict on it, taken in `environ` if not given. Variables are looked up only where `environ` is
+    given: it is the environment of the server, and None says that nothing is known about it.
+    """
+    draft = Draft(document)
+    if document.root is None:
+        return tuple(_without_secrets(document, finding) for finding in document.findings)
+    report_verdict(draft, judged or verdict(document, environ or {}))
+    if isinstance(document.root, MappingNode):
+        check_unread(draft)
+        check_memory(draft)
+        check_provider(draft)
+        check_endpoints(draft)
+        for path, scalar in scalars(document.root):
+            check_variables(draft, path, scalar, environ=environ)
+            if not draft.is_blamed(path):
+                check_plain(draft, path, scalar)
+    return tuple(sorted(draft.findings, key=lambda finding: finding.sort_key()))
+
+
+def _without_secrets(document: Document, finding: Finding) -> Finding:
+    """A finding about syntax, which may quote what it stands at, without it if that is a secret."""
+    if finding.span is None:
+        return finding
+    start, end = finding.span.start.offset, finding.span.end.offset
+    written = document.text[start:end]
+    if len(written) < 2 or masked(document)[start:end] == written:
+        return finding
+    return replace(
+        finding,
+        message=finding.message.replace(written, ELLIPSIS),
+        helps=tuple(text.replace(written, ELLIPSIS) for text in finding.helps),
+    )
