@@ -79,8 +79,9 @@ def content_words(text: str) -> Iterator[str]:
             yield from ("".join(pair) for pair in pairwise(word)) if len(word) > 1 else (word,)
         elif word not in STOP_WORDS:
             bare = word.removesuffix("'s").rstrip("'").replace("'", "")
-            if bare not in STOP_WORDS:
-                yield bare if kind != "word" else stem(fold(bare))
+            term = stem(fold(bare)) if kind == "word" else bare
+            if term and bare not in STOP_WORDS:
+                yield term
 
 
 def fold(word: str) -> str:

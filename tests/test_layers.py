@@ -14,7 +14,7 @@ MODULES = sorted(PACKAGE.rglob("*.py"))
 ROWS: tuple[tuple[str, ...], ...] = (
     ("memagent.errors",),
     ("memagent.config",),
-    ("memagent.memory", "memagent.admission", "memagent.tokens", "memagent.lexicon", "memagent.window", "memagent.decay", "memagent.turn"),
+    ("memagent.memory", "memagent.admission", "memagent.tokens", "memagent.lexicon", "memagent.matching", "memagent.window", "memagent.decay", "memagent.turn"),
     ("memagent.store", "memagent.llm"),
     ("memagent.sessions",),
     ("memagent.agent",),

