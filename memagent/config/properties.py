@@ -81,6 +81,10 @@ def apply_tag(tag: str, node: Node | None, place: Scalar, start: int) -> Node:
     name = tag[len(CORE) :] if tag.startswith(CORE) else ""
     if node is None:
         return _tagged_nothing(tag, name, place, start)
+    if _is_kindless(node):
+        if not isinstance(node, Scalar) or node.value is not None:
+            raise Unreadable("wrong-tag", start, name=tag)
+        return _tagged_nothing(tag, name, place, start)
     wanted = (
         SCALAR_TAGS
         if isinstance(node, Scalar)
@@ -101,6 +105,12 @@ def apply_tag(tag: str, node: Node | None, place: Scalar, start: int) -> Node:
     if name in ("omap", "pairs") and isinstance(node, Sequence):
         return _pairs(node, name, start, tag)
     return node
+
+
+def _is_kindless(node: Node) -> bool:
+    """Whether js-yaml takes `node` for no kind of node: an alias, or a tag with nothing behind it."""
+    written = node.source.text[node.start : node.end]
+    return not written or (written[0] == "*" and SPACE.isdisjoint(written))
 
 
 def _entries(node: Node) -> list[Entry]:

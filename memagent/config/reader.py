@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from memagent.config.collections import BLOCK_IN, BLOCK_OUT, FLOW_IN, FLOW_OUT, Collections
-from memagent.config.cursor import Mark, Unreadable
+from memagent.config.cursor import END, Mark, Unreadable
 from memagent.config.nodes import Mapping, Node, Scalar, Sequence
 from memagent.config.properties import MERGE, apply_tag, read_name, read_tag
 from memagent.config.scalars import resolve
@@ -189,26 +189,32 @@ class Reader(Collections):
             start = self.pos
             node = self.bare(parent_indent, context, above, props, blocks=blocks)
             if props.tag is not None:
-                node = self.tagged(props, node, start)
-            elif node is None:
+                node = self.tagged(props.tag, node, start)
+            elif node is None and props.anchor is not None:
                 node = Scalar(self.source, start, start, None, plain=True)
             if props.anchor is not None:
-                anchored.node, anchored.size, anchored.height = (
-                    node,
-                    self.count - count + 1,
-                    self.height - self.depth,
-                )
-                self.anchors[props.anchor] = anchored
+                anchored.node, anchored.size = node, self.count - count + 1
+                anchored.height = self.height - self.depth
         self.height = max(self.height, height)
         return node
 
     def bare(
         self, parent_indent: int, context: int, above: int, props: Properties, *, blocks: bool
     ) -> Node | None:
-        """The node behind its properties."""
+        """The node behind its properties, which js-yaml forgets where it looked for a mapping and found no key.
+
+        The anchor then names what that mapping would have become.
+        """
         if above == 1 and not blocks and self.text[self.pos] not in "[{":
             return self.scalar(parent_indent if context <= FLOW_OUT else parent_indent + 1, context, props)
-        return self.content(parent_indent, context, above, blocks=blocks)
+        start, looked = self.pos, above == 1 and blocks and self.first_tab < 0 and self.text[self.pos] != END
+        node = self.content(parent_indent, context, above, blocks=blocks)
+        if looked and (node is None or self.text[start] in "|>"):
+            if props.anchor is not None:
+                empty = Mapping(self.source, start, start, {}, flow=False)
+                self.anchors[props.anchor].node = empty
+            props.tag = props.anchor = None
+        return node
 
     def first_key(self, props: Properties, indent: int, outer: Anchored | None) -> Node | None:
         """The mapping whose first key the properties belong to (`&a key: value`), or None where there is none."""
@@ -225,25 +231,23 @@ class Reader(Collections):
         self.anchors, self.count = anchors, count
         return None
 
-    def tagged(self, props: Properties, node: Node | None, start: int) -> Node | None:
-        """`node` as its tag has it."""
-        tag = props.tag
-        assert tag is not None  # noqa: S101 - the caller asked
-        self.is_merge = False
+    def tagged(self, tag: str, node: Node | None, start: int) -> Node:
+        """`node`, which starts at `start`, as its tag has it."""
         place = Scalar(self.source, start, start, None, plain=True)
+        self.is_merge = tag == MERGE
         if tag == "!":
             return node or place
-        if tag == "?":
-            # The tag that plain scalars get by themselves can be written out: `!<?> "1"` is a number.
-            if node is not None and not isinstance(node, Scalar):
-                raise Unreadable("wrong-tag", props.start, name=tag)
-            if node is None:
-                return place
-            node.value = resolve(node.value) if isinstance(node.value, str) else node.value
-            return node
-        made = apply_tag(tag, node, place, props.start)
-        self.is_merge = tag == MERGE
-        return made
+        if tag != "?":
+            return apply_tag(tag, node, place, start)
+        # The tag that plain scalars get by themselves can be written out: `!<?> "1"` is a number.
+        if node is not None and (
+            not isinstance(node, Scalar) or node.start == node.end and node.value is not None
+        ):
+            raise Unreadable("wrong-tag", start, name=tag)
+        if node is not None and isinstance(node.value, str):
+            self.is_merge = node.value == "<<"
+            node.value = resolve(node.value)
+        return node or place
 
 
 def _compare(left: int, right: int) -> int:
