@@ -8,10 +8,10 @@ LibreChat counts them (spec/librechat.md §4.6).
 from __future__ import annotations
 
 import re
-import unicodedata
 from typing import TYPE_CHECKING
 
 from memagent.errors import BadRequest, InvalidKey, LimitExceeded
+from memagent.lexicon import fold
 from memagent.memory import MAX_KEY_CHARS
 
 if TYPE_CHECKING:
@@ -21,9 +21,8 @@ RESERVED_KEY = "nothing"
 """LibreChat's models use it to say that there is nothing to remember; no memory may be called that, in any case."""
 
 _KEY = re.compile(r"[a-z0-9_]+")
-_NOT_KEY = re.compile(r"[^a-z0-9]+")
+_NOT_IN_A_KEY = re.compile(r"[^a-z0-9_]+")
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
-_LETTERS = str.maketrans({"đ": "d", "ß": "ss", "ø": "o", "ł": "l", "æ": "ae", "œ": "oe", "ı": "i"})
 
 
 def utf16_length(text: str) -> int:
@@ -31,24 +30,24 @@ def utf16_length(text: str) -> int:
     return len(text) + sum(char > "\uffff" for char in text)
 
 
-def normalised_key(text: str) -> str:
-    """A key of the allowed shape from any words, accents folded; empty when no letter or digit of it can be kept."""
-    folded = unicodedata.normalize("NFKD", text.casefold().translate(_LETTERS))
-    bare = "".join(char for char in folded if not unicodedata.combining(char))
-    return _NOT_KEY.sub("_", bare).strip("_")[:MAX_KEY_CHARS]
+def normal_key(key: str) -> str:
+    """Fold any words to `[a-z0-9_]+`: `Größe (cm)` is `grosse_cm`; empty when nothing is left."""
+    return _NOT_IN_A_KEY.sub("_", fold(key)).strip("_")
 
 
 def check_key(key: str, *, valid_keys: Sequence[str]) -> None:
     """Raise `InvalidKey` unless a memory may stand under `key`; the message names the keys or the shape that may."""
     if utf16_length(key) > MAX_KEY_CHARS:
-        raise InvalidKey(f"a key has at most {MAX_KEY_CHARS:,} characters, and this one has {utf16_length(key):,}")
+        raise InvalidKey(
+            f"a key has at most {MAX_KEY_CHARS:,} characters, and this one has {utf16_length(key):,}"
+        )
     if key.casefold() == RESERVED_KEY:
         raise InvalidKey(f"`{RESERVED_KEY}` cannot be a key: it means that there is nothing to remember")
     if valid_keys:
         if key not in valid_keys:
             raise InvalidKey(f"{key!r} is not one of the keys of this configuration: {', '.join(valid_keys)}")
     elif not _KEY.fullmatch(key):
-        better = normalised_key(key)
+        better = normal_key(key)
         hint = f": use `{better}`" if better and better != RESERVED_KEY else ""
         raise InvalidKey(f"{key!r} is not a key: lowercase letters, digits and `_` only{hint}")
 

@@ -166,7 +166,11 @@ def _decoded(data: bytes | str) -> Any:
     try:
         value = json.loads(data)
     except (ValueError, RecursionError) as error:
-        place = f"line {error.lineno} column {error.colno}" if isinstance(error, json.JSONDecodeError) else "UTF-8"
+        place = (
+            f"line {error.lineno} column {error.colno}"
+            if isinstance(error, json.JSONDecodeError)
+            else "UTF-8"
+        )
         raise BadRequest(f"the turn is not JSON: look at {place}") from None
     return _well_formed(value) if LONE_SURROGATE.search(json.dumps(value, ensure_ascii=False)) else value
 
@@ -185,7 +189,9 @@ def _well_formed(value: Any) -> Any:
 def faults(error: ValidationError) -> str:
     """What pydantic found, as `path: fault`, without the values it found it in."""
     seen = error.errors(include_url=False, include_input=False, include_context=False)
-    lines = [f"{'.'.join(str(part) for part in each['loc']) or 'the body'}: {each['msg']}" for each in seen[:10]]
+    lines = [
+        f"{'.'.join(str(part) for part in each['loc']) or 'the body'}: {each['msg']}" for each in seen[:10]
+    ]
     if len(seen) > len(lines):
         lines.append(f"and {len(seen) - len(lines)} more")
     return "; ".join(lines)

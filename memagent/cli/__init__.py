@@ -31,6 +31,16 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "validate": ("memagent.cli.validate", "Check librechat.yaml files."),
     "explain": ("memagent.cli.validate", "Explain a finding's code."),
     "schema": ("memagent.cli.validate", "Print the JSON Schema that editors use."),
+    "demo": ("memagent.cli.demo", "Play a chat that is remembered, and a week of forgetting."),
+    "turn": ("memagent.cli.turn", "Play one turn and print its receipt."),
+    "recall": ("memagent.cli.turn", "Show what a message would bring back."),
+    "why": ("memagent.cli.turn", "Tell what memory did with one message."),
+    "memories": ("memagent.cli.memories", "List, read, write, delete, export, import and undo memories."),
+    "preferences": ("memagent.cli.memories", "Switch memory off and on for a user."),
+    "decay": ("memagent.cli.decay", "Rehearse what will go dormant or be forgotten."),
+    "doctor": ("memagent.cli.doctor", "Probe everything a turn stands on, live."),
+    "sessions": ("memagent.cli.sessions", "List, show, reset, compact, clean up and export sessions."),
+    "notes": ("memagent.cli.notes", "Index, search and read memory files."),
 }
 """Command to the module that defines it under its own name, and its line in the help text."""
 
@@ -54,8 +64,10 @@ class LazyGroup(click.Group):
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="memagent")
-def cli() -> None:
+@click.pass_context
+def cli(context: click.Context) -> None:
     """Memory for chats, configured by librechat.yaml."""
+    context.obj = dict(os.environ) if context.obj is None else context.obj
 
 
 def run(arguments: Sequence[str] | None = None) -> int:
@@ -65,7 +77,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
     except click.ClickException as wrong:
         wrong.show()
     except MemagentError as fault:
-        click.echo(f"memagent: {fault}", err=True)
+        click.echo(f"memagent: [{fault.code}] {fault}", err=True)
         return fault.exit_code
     except (click.Abort, KeyboardInterrupt):
         click.echo("memagent: interrupted", err=True)

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
-from functools import wraps
-from pathlib import Path
+from functools import update_wrapper, wraps
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 import click
@@ -14,6 +12,9 @@ from memagent.cli import options
 from memagent.errors import BadRequest
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
     from memagent.memory import Scope
     from memagent.service import Memagent
 
@@ -26,17 +27,14 @@ def memories() -> None:
 def scoped(command: Callable[..., None]) -> Callable[..., None]:
     """Give a command `--config`, `--user`, `--agent`, `--shared` and `--json`; it gets the scope they name."""
 
-    @options.config
-    @options.user
-    @options.agent
-    @options.shared
-    @options.as_json
-    @click.pass_context
     @wraps(command)
-    def wrapped(context: click.Context, *, user: str, agent: str, shared: str, **rest: Any) -> None:
+    def wrapped(context: click.Context, /, *, user: str, agent: str, shared: str, **rest: Any) -> None:
         command(context, scope=options.scope_option(user, agent, shared), **rest)
 
-    return wrapped
+    for option in (options.as_json, options.shared, options.agent, options.user, options.config):
+        option(wrapped)
+    passed: Callable[..., None] = click.pass_context(wrapped)
+    return update_wrapper(passed, wrapped)
 
 
 @memories.command("list")
@@ -100,7 +98,9 @@ def delete(context: click.Context, *, config: Path | None, scope: Scope, as_json
         await memory.forget(scope, key)
         return {"deleted": key}
 
-    options.show(options.with_memory(context, config, work), as_json=as_json, table=lambda _: f"deleted {key}")
+    options.show(
+        options.with_memory(context, config, work), as_json=as_json, table=lambda _: f"deleted {key}"
+    )
 
 
 @memories.command()
@@ -123,7 +123,9 @@ def history(
 @memories.command()
 @click.argument("change", required=False)
 @scoped
-def undo(context: click.Context, *, config: Path | None, scope: Scope, as_json: bool, change: str | None) -> None:
+def undo(
+    context: click.Context, *, config: Path | None, scope: Scope, as_json: bool, change: str | None
+) -> None:
     """Take back one CHANGE of the history, the newest if none is named."""
     from memagent.report import memories as report  # noqa: PLC0415  rich
     from memagent.service.transfer import change_json  # noqa: PLC0415
@@ -136,7 +138,7 @@ def undo(context: click.Context, *, config: Path | None, scope: Scope, as_json: 
 
 @memories.command()
 @scoped
-def export(context: click.Context, *, config: Path | None, scope: Scope, as_json: bool) -> None:
+def export(context: click.Context, *, config: Path | None, scope: Scope, as_json: bool) -> None:  # noqa: ARG001  always JSON
     """Everything remembered, as JSON on stdout."""
 
     async def work(memory: Memagent) -> dict[str, Any]:
@@ -158,7 +160,9 @@ def import_(
     try:
         data = json.loads(file.read())
     except ValueError:
-        raise BadRequest(f"{file.name} is not JSON: give a file that `memagent memories export` wrote") from None
+        raise BadRequest(
+            f"{file.name} is not JSON: give a file that `memagent memories export` wrote"
+        ) from None
 
     async def work(memory: Memagent) -> dict[str, Any]:
         return (await memory.import_memories(scope, data, dry_run=dry_run)).to_json()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import asdict, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 import click
@@ -11,6 +10,8 @@ import click
 from memagent.cli import options
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from memagent.service import Memagent
 
 
@@ -40,7 +41,9 @@ def turn(context: click.Context, config: Path | None, file: BinaryIO) -> None:
 @options.user
 @options.agent
 @click.option("--shared", multiple=True, metavar="NAME", help="A shared scope in reach; may be repeated.")
-@click.option("--explain", is_flag=True, help="Every candidate: score, parts, floor, and why it counted or not.")
+@click.option(
+    "--explain", is_flag=True, help="Every candidate: score, parts, floor, and why it counted or not."
+)
 @click.option("--count", is_flag=True, help="Count this as a turn of today; otherwise nothing changes.")
 @options.as_json
 @click.argument("text")

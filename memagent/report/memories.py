@@ -59,7 +59,9 @@ def memory(row: Mapping[str, Any]) -> RenderableType:
     if evidence["quote"]:
         table.add_row("said", Text(f"“{evidence['quote']}”"))
     if evidence["message_id"]:
-        table.add_row("in", Text(f"conversation {evidence['conversation_id']}, message {evidence['message_id']}"))
+        table.add_row(
+            "in", Text(f"conversation {evidence['conversation_id']}, message {evidence['message_id']}")
+        )
     if row["tags"]:
         table.add_row("tags", Text(", ".join(row["tags"])))
     return table
@@ -119,7 +121,9 @@ def recalled(value: Mapping[str, Any], *, explain: bool) -> RenderableType:
 def imported(value: Mapping[str, Any]) -> RenderableType:
     """What an import took in, knew already, and refused with the reason."""
     verb = "would be taken in" if value["dry_run"] else "taken in"
-    summary = Text(f"{len(value['taken'])} {verb}, {len(value['known'])} known already, {len(value['refused'])} refused")
+    summary = Text(
+        f"{len(value['taken'])} {verb}, {len(value['known'])} known already, {len(value['refused'])} refused"
+    )
     if not value["refused"]:
         return summary
     table = _table("key", "why not")
@@ -129,7 +133,9 @@ def imported(value: Mapping[str, Any]) -> RenderableType:
 
 
 def _table(*columns: str, title: str | None = None, header: bool = True) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, title=escape(title) if title else None, title_justify="left", show_header=header)
+    table = Table(
+        box=box.SIMPLE_HEAD, title=escape(title) if title else None, title_justify="left", show_header=header
+    )
     for column in columns:
         table.add_column(column, overflow="fold")
     return table

@@ -107,7 +107,9 @@ class Memagent:
         """Take back one change, the newest if none is named."""
         return await hands.undo(self.ports, scope_of(user), change_id)
 
-    async def history(self, user: str | Scope, *, key: str | None = None, limit: int = 50) -> tuple[Change, ...]:
+    async def history(
+        self, user: str | Scope, *, key: str | None = None, limit: int = 50
+    ) -> tuple[Change, ...]:
         """Changes, newest first."""
         return await self.ports.store.history(scope_of(user), key=key, limit=limit)
 

@@ -11,18 +11,15 @@ from memagent.admission import check_key, check_value
 from memagent.errors import Conflict, LimitExceeded, NoSuchMemory, PersonalizationOff
 from memagent.lexicon import terms
 from memagent.memory import Scope, ScopeKind, Source
+from memagent.service.embedding import embed_unsearched, passage
 from memagent.service.recall import memory_is_off
-from memagent.store import DeleteMemory, EditStatus, Limits, Refusal, SetMemory
+from memagent.store import CONSENT, DeleteMemory, EditStatus, Limits, Refusal, SetMemory
 from memagent.tokens import count_tokens
 
 if TYPE_CHECKING:
-    from memagent.llm import Embedder, Vector
     from memagent.memory import Memory
     from memagent.service.ports import Ports
     from memagent.store import Change, EditOutcome
-
-PREFERENCE = "memories"
-"""LibreChat's name for the switch (`personalization.memories`)."""
 
 
 def limits(ports: Ports, scope: Scope, *, forget: bool = False) -> Limits:
@@ -77,7 +74,9 @@ async def put(
     raise_if_refused(outcome, edit, ports)
     written = await ports.store.get(scope, outcome.key)
     if written is None:
-        raise Conflict(f"`{key}` was deleted by someone else at the same moment; write it again if it should stay")
+        raise Conflict(
+            f"`{key}` was deleted by someone else at the same moment; write it again if it should stay"
+        )
     return written
 
 
@@ -90,41 +89,38 @@ async def forget(ports: Ports, scope: Scope, key: str) -> None:
 
 
 async def undo(ports: Ports, scope: Scope, change_id: str | None = None) -> Change:
-    """Take back one change, the newest if none is named; the change that takes it back is returned."""
+    """Take back one change, the newest if none is named; the change that takes it back is returned.
+
+    Raises `NotFound`, `Conflict` when the memory changed since, `LimitExceeded` when it no longer fits, `PersonalizationOff`.
+    """
     refuse_if_off(ports)
-    return await ports.store.undo(scope, change_id, limits=limits(ports, scope), now=ports.clock())
+    change = await ports.store.undo(scope, change_id, limits=limits(ports, scope), now=ports.clock())
+    await embed_unsearched(ports, scope)
+    return change
 
 
 async def personalization(ports: Ports, user: str) -> bool:
     """Whether the user has memory switched on; on until they switch it off, if the configuration has it at all."""
     if memory_is_off(ports):
         return False
-    return await ports.store.preference(user, PREFERENCE) is not False
+    return await ports.store.preference(user, CONSENT) is not False
 
 
 async def set_personalization(ports: Ports, user: str, *, on: bool) -> None:
     """Switch memory on or off for one user; what is remembered stays until they delete it."""
     if on:
         refuse_if_off(ports)
-    await ports.store.set_preference(user, PREFERENCE, on)
+    await ports.store.set_preference(user, CONSENT, on)
 
 
 def refuse_if_off(ports: Ports) -> None:
     if memory_is_off(ports):
-        raise PersonalizationOff("memory is switched off in the configuration (`memory.disabled` or `memory.personalize`)")
+        raise PersonalizationOff(
+            "memory is switched off in the configuration (`memory.disabled` or `memory.personalize`)"
+        )
 
 
 OPTED_OUT = "this user has personalization switched off: nothing is remembered until they switch it on"
-
-
-async def passage(embedder: Embedder | None, text: str) -> tuple[Vector | None, str]:
-    """The vector of a text to be found, and whose it is.
-
-    Raises `EmbedderFault`: a write that could not be found again would be a silent loss.
-    """
-    if embedder is None:
-        return None, ""
-    return (await embedder.passages([text]))[0], embedder.id
 
 
 def raise_if_refused(outcome: EditOutcome, edit: SetMemory, ports: Ports) -> None:
@@ -147,4 +143,6 @@ def raise_if_refused(outcome: EditOutcome, edit: SetMemory, ports: Ports) -> Non
                 "shorten it, or delete another memory"
             )
         case Refusal.USER_SAID_OTHERWISE:
-            raise Conflict(f"`{edit.key}` holds what the user said; what only the assistant said does not replace it")
+            raise Conflict(
+                f"`{edit.key}` holds what the user said; what only the assistant said does not replace it"
+            )

@@ -15,6 +15,7 @@ from memagent.errors import EmbedderFault, MemagentError, StoreUnavailable
 from memagent.lexicon import terms
 from memagent.service.receipt import RecallNote
 from memagent.store import Recalled, RecallQuery
+from memagent.turn import text_of
 
 if TYPE_CHECKING:
     from memagent.llm import Embedder, Vector
@@ -40,8 +41,7 @@ class Context:
 
 def memory_is_off(ports: Ports) -> bool:
     """The configuration switches memory off for everybody."""
-    memory = ports.settings.memory
-    return memory.disabled or not memory.personalize
+    return not ports.settings.memory.enabled
 
 
 async def context(ports: Ports, turn: Turn) -> Context:
@@ -87,17 +87,18 @@ MATCHES_KEPT = 10
 
 def recall_query(ports: Ports, turn: Turn, vector: Vector | None, *, commit: bool) -> RecallQuery:
     options = ports.options
+    words = terms(turn.query)
     return RecallQuery(
         now=ports.clock(),
         vector=vector,
         embedder=ports.embedder.id if ports.embedder and vector is not None else "",
-        terms=terms(turn.query),
+        terms=words,
         floor=_floor(ports),
         used=options.used_set,
         decay=options.memory_decay_enabled,
         dormant_after_days=options.dormant_after_days,
         commit=commit,
-        context_terms=terms(turn.query),
+        context_terms=_in_sight(turn),
         channel=turn.channel,
     )
 
@@ -113,6 +114,18 @@ def match(hit: Hit) -> dict[str, object]:
         "dormant": hit.memory.dormant,
         "reason": hit.reason,
     }
+
+
+def _in_sight(turn: Turn) -> tuple[str, ...]:
+    """The words of the whole visible history: a tagged memory is in reach while its tag stands there (T20)."""
+    if len(turn.messages) == 1:
+        return terms(turn.query)
+    said = "\n".join(text_of(message.content) for message in turn.messages[-VISIBLE_MESSAGES:])
+    return tuple(dict.fromkeys(terms(said)))
+
+
+VISIBLE_MESSAGES = 80
+"""What a chat still shows of itself (spec/seeds.md §2.6)."""
 
 
 def _floor(ports: Ports) -> float:

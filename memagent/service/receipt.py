@@ -17,10 +17,8 @@ class Decision(StrEnum):
 
 
 class Reason(StrEnum):
-    """Why a turn was skipped."""
+    """Why a turn was skipped, beside the reasons that the configuration has (`config.settings.MemoryOff`)."""
 
-    DISABLED = "disabled"
-    PERSONALIZE_OFF = "personalize_off"
     OPTED_OUT = "opted_out"
     AGENT_NOT_USABLE = "agent_not_usable"
     ALREADY_SEEN = "already_seen"

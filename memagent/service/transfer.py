@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from memagent.admission import check_key, check_value, normalised_key
+from memagent.admission import check_key, check_value, normal_key
 from memagent.errors import BadRequest, MemagentError, PersonalizationOff
-from memagent.lexicon import terms
+from memagent.lexicon import fingerprint, terms
 from memagent.memory import Source
 from memagent.service import hands
-from memagent.store import EditStatus, SetMemory
+from memagent.store import EditOutcome, EditStatus, Refusal, SetMemory
 from memagent.tokens import count_tokens
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from memagent.memory import Memory, Scope
     from memagent.service.ports import Ports
-    from memagent.store import Change, EditOutcome
+    from memagent.store import Change, Limits
 
 VERSION = 1
 MAX_MEMORIES = 10_000
@@ -50,7 +50,7 @@ def change_json(change: Change) -> dict[str, Any]:
 
 
 def exported(memories: Sequence[Memory], *, user: str) -> dict[str, Any]:
-    """memagent's own export; `bring_in` takes it back."""
+    """Memagent's own export; `bring_in` takes it back."""
     return {"memagent": VERSION, "user": user, "memories": [as_json(memory) for memory in memories]}
 
 
@@ -93,7 +93,7 @@ async def bring_in(ports: Ports, scope: Scope, data: Any, *, dry_run: bool) -> I
             refused.append({"key": item.key, "code": fault.code, "why": str(fault)})
     limits = hands.limits(ports, scope)
     if dry_run:
-        outcomes = await ports.store.rehearse(scope, edits, limits=limits, now=ports.clock())
+        outcomes = rehearsed(await ports.store.list(scope), edits, limits)
     else:
         embedded = await _with_vectors(ports, edits)
         applied = await ports.store.apply(scope, embedded, limits=limits, now=ports.clock())
@@ -101,6 +101,34 @@ async def bring_in(ports: Ports, scope: Scope, data: Any, *, dry_run: bool) -> I
             raise PersonalizationOff(hands.OPTED_OUT)
         outcomes = applied.outcomes
     return _report(ports, edits, outcomes, refused=refused, dry_run=dry_run)
+
+
+def rehearsed(
+    memories: Sequence[Memory], edits: Sequence[SetMemory], limits: Limits
+) -> tuple[EditOutcome, ...]:
+    """What the store would answer to these edits, by its own rules, without asking it."""
+    held = {memory.key: memory.value for memory in memories}
+    tokens = {memory.key: memory.tokens for memory in memories}
+    outcomes = []
+    for edit in edits:
+        known = {fingerprint(value): key for key, value in held.items()}
+        where = known.get(fingerprint(edit.value))
+        base = sum(tokens.values()) - tokens.get(edit.key, 0)
+        refusal = None
+        if where is None and limits.tokens and base + edit.tokens > limits.tokens:
+            refusal = Refusal.ALREADY_EXCEEDED if base >= limits.tokens else Refusal.WOULD_EXCEED
+        elif (
+            where is None
+            and limits.entries is not None
+            and edit.key not in held
+            and len(held) >= limits.entries
+        ):
+            refusal = Refusal.LIST_FULL
+        elif where is None:
+            held[edit.key], tokens[edit.key] = edit.value, edit.tokens
+        status = EditStatus.REFUSED if refusal else EditStatus.REFRESHED if where else EditStatus.SET
+        outcomes.append(EditOutcome(where or edit.key, status, refusal, tokens=sum(tokens.values())))
+    return tuple(outcomes)
 
 
 def incoming(data: Any) -> list[Incoming]:
@@ -112,7 +140,11 @@ def incoming(data: Any) -> list[Incoming]:
         raise BadRequest(f"`memories` is not a list of at most {MAX_MEMORIES:,} memories")
     found = []
     for index, row in enumerate(rows):
-        if not isinstance(row, dict) or not isinstance(row.get("key"), str) or not isinstance(row.get("value"), str):
+        if (
+            not isinstance(row, dict)
+            or not isinstance(row.get("key"), str)
+            or not isinstance(row.get("value"), str)
+        ):
             raise BadRequest(f"memories.{index}: `key` and `value` must be texts")
         tags = row.get("tags") or []
         if not isinstance(tags, list) or not all(isinstance(tag, str) for tag in tags):
@@ -123,7 +155,7 @@ def incoming(data: Any) -> list[Incoming]:
 
 def _edit(ports: Ports, item: Incoming) -> SetMemory:
     memory = ports.settings.memory
-    key = item.key if memory.valid_keys else normalised_key(item.key) or item.key
+    key = item.key if memory.valid_keys else normal_key(item.key) or item.key
     check_key(key, valid_keys=memory.valid_keys)
     check_value(item.value, char_limit=memory.char_limit)
     return SetMemory(

@@ -40,6 +40,7 @@ class SetMemory:
     embedder: str = ""
     terms: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
+    """Keywords and `#channels` that limit where the memory is seen (T20). Empty keeps the tags that stand."""
     trusted: bool = True
     create_only: bool = False
     """Refuse with `exists` when the key is taken (LibreChat's POST)."""
@@ -49,7 +50,11 @@ class SetMemory:
 
 @dataclass(frozen=True, slots=True)
 class DeleteMemory:
+    """Delete one memory. By hand (`USER`, without a message id) it is honoured even while the user is opted out."""
+
     key: str
+    source: Source = Source.USER
+    evidence: Evidence = field(default_factory=Evidence)
 
 
 Edit = SetMemory | DeleteMemory
@@ -109,7 +114,11 @@ class Totals:
 
 @dataclass(frozen=True, slots=True)
 class Applied:
-    """The result of one atomic apply. `duplicate` means this message id was applied before and nothing was done."""
+    """The result of one atomic apply.
+
+    `duplicate` means this message id was applied before: nothing was done, the outcomes are the earlier ones.
+    `opted_out` means the user's consent was gone by the time of writing: nothing was done, there are no outcomes.
+    """
 
     outcomes: tuple[EditOutcome, ...]
     forgotten: tuple[Memory, ...]
@@ -126,10 +135,12 @@ class Applied:
 class RecallQuery:
     """One search of one turn.
 
-    `vector` None or `embedder` empty means no search: every memory counts as active and nothing ages (T09, T45).
-    `terms` are the folded words of the message. `commit` false computes the same answer and changes no counter
-    (explaining, simulating). `decay` false: all active, counters frozen (T44, T46). `context_terms` and `channel` decide
-    which tagged memories are visible (T20).
+    Without an `embedder` there is no search, every memory counts as active and nothing ages (T45). With an embedder but
+    no `vector` this turn's search did not happen (it failed, or the message was too short): the prefix stays as it
+    stands, nothing ages, nothing comes back (T09, T28, V08). `terms` are the folded words of the message. `commit` false
+    computes the same answer and changes no counter (explaining, simulating). `decay` false: all active, counters frozen
+    (T44, T46). `context_terms` and `channel` decide which tagged memories are visible (T20). `candidates` are compared
+    per scope, the best `hits` of them come back. `weights` override how a score is made (`store/lua/score.lua`).
     """
 
     now: datetime
@@ -139,11 +150,13 @@ class RecallQuery:
     floor: float = 0.5
     used: int = 3
     candidates: int = 50
+    hits: int = 10
     decay: bool = True
     dormant_after_days: int = 7
     commit: bool = True
     context_terms: tuple[str, ...] = ()
     channel: str = ""
+    weights: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +177,9 @@ class Recalled:
     """What one search found, as it stood before its own counting (T25).
 
     `active` in stable order (oldest creation first, then key) is the prefix; `hits` are the best candidates, best first;
-    `searched` says that the search succeeded and counted; `etag` changes exactly when the prefix does.
+    `searched` says that the search succeeded and counted; `etag` changes exactly when the prefix does. Counters of
+    `active` memories (`unused_days`, `last_matched_at`) may be as old as the etag; `list` has them exact. `opted_out` means
+    that the user's consent is gone: everything else is empty.
     """
 
     active: tuple[Memory, ...]
@@ -192,6 +207,29 @@ class Change:
     undoes: str | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Unsearched:
+    """A memory that has no vector of the asked embedder yet."""
+
+    scope: Scope
+    key: str
+    value: str
+
+
+@dataclass(frozen=True, slots=True)
+class Health:
+    """One thing looked at on the server: `verdict` is `ok`, `warning` or `failed`, `advice` what to do about it."""
+
+    name: str
+    verdict: str
+    found: str
+    advice: str = ""
+
+
+CONSENT = "memories"
+"""The preference that switches memory off for one user: LibreChat's name (`personalization.memories`)."""
+
+
 class Store(Protocol):
     """Memories of scopes, their history, receipts and preferences."""
 
@@ -212,11 +250,28 @@ class Store(Protocol):
         """Apply all edits in order in one atomic step; exactly once per `message_id`, storing `receipt` with it."""
         ...
 
-    async def list(self, scope: Scope) -> tuple[Memory, ...]:
-        """All memories of the scope, newest update first."""
+    async def undo(
+        self,
+        scope: Scope,
+        change_id: str | None = None,
+        *,
+        limits: Limits,
+        now: datetime,
+        source: Source = Source.USER,
+    ) -> Change:
+        """Take back one change, itself a change; undoing an undo redoes it.
+
+        Without an id it is the newest change that is neither an undo nor taken back already. A restored value has no vector
+        until the background re-embed. Raises `NotFound`, `Conflict` when the memory changed since, `LimitExceeded` when it
+        no longer fits, `PersonalizationOff`.
+        """
         ...
 
-    async def get(self, scope: Scope, key: str) -> Memory | None: ...
+    async def list(self, scope: Scope, *, dormant_after_days: int | None = 7) -> tuple[Memory, ...]:
+        """All memories of the scope, newest update first. `dormant_after_days` None is decay switched off."""
+        ...
+
+    async def get(self, scope: Scope, key: str, *, dormant_after_days: int | None = 7) -> Memory | None: ...
 
     async def totals(self, scope: Scope) -> Totals: ...
 
@@ -226,14 +281,34 @@ class Store(Protocol):
 
     async def receipt(self, scope: Scope, message_id: str) -> Mapping[str, Any] | None: ...
 
+    async def receipts(self, scope: Scope, *, limit: int = 50) -> tuple[tuple[str, Mapping[str, Any]], ...]:
+        """Message ids and their receipts, newest first."""
+        ...
+
     async def save_receipt(self, scope: Scope, message_id: str, receipt: Mapping[str, Any]) -> None: ...
 
     async def preference(self, user: str, name: str) -> bool | None: ...
 
     async def set_preference(self, user: str, name: str, value: bool) -> None: ...  # noqa: FBT001
 
+    async def unsearched(
+        self, scope: Scope | None, embedder: str, *, limit: int = 100
+    ) -> tuple[Unsearched, ...]:
+        """Memories of one scope, or of all, without a vector of this embedder, for the background re-embed (T48)."""
+        ...
+
+    async def attach_vector(
+        self, memory: Unsearched, *, vector: Vector, embedder: str, terms: Sequence[str], now: datetime
+    ) -> bool:
+        """Make a memory searchable, keeping its unused days; False when its words changed meanwhile (T49)."""
+        ...
+
     async def erase(self, scope: Scope) -> Mapping[str, int]:
-        """Erase everything of the scope; counts per kind of thing."""
+        """Erase everything of the scope; counts per kind of thing. The user's preferences stay: they are a wish."""
+        ...
+
+    async def health(self, *, now: datetime) -> tuple[Health, ...]:
+        """Whether the server is fit to keep memories; a server that does not answer is a failed probe, never a raise."""
         ...
 
     async def close(self) -> None: ...

@@ -1,0 +1,308 @@
+"""Learning from a turn: gate, prompt, model, apply, receipt. Exactly once per message id."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from dataclasses import dataclass, field, replace
+from time import perf_counter
+from typing import TYPE_CHECKING
+
+from memagent.agent.context import injected_words
+from memagent.agent.evidence import Witnesses
+from memagent.agent.extract import extract
+from memagent.agent.ledger import Held, Ledger, Rules
+from memagent.agent.prompt import Budget, Prompt, build
+from memagent.agent.tools import RETRYABLE, ToolStatus
+from memagent.config.endpoints import resolve_target
+from memagent.config.placeholders import BodyIds, UserFields, expand_special
+from memagent.config.settings import AgentOff, MemoryOff
+from memagent.errors import EmbedderFault, MemagentError, ModelFault, StoreFault
+from memagent.service import hands
+from memagent.service.recall import recall
+from memagent.service.receipt import Cost, Decision, Reason, RecallNote, Receipt
+from memagent.store import CONSENT, EditStatus, SetMemory
+from memagent.tokens import count_tokens
+from memagent.turn import text_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from memagent.agent.extract import Extraction
+    from memagent.config.agents import AgentSpec
+    from memagent.config.endpoints import ModelTarget
+    from memagent.memory import Memory
+    from memagent.service.ports import Ports
+    from memagent.store import Applied, Edit
+    from memagent.turn import Turn
+
+log = logging.getLogger("memagent.observe")
+
+REFUSED = RETRYABLE | {ToolStatus.MISSING, ToolStatus.TOO_MANY}
+"""Tool calls that came to nothing, for the receipt."""
+
+
+@dataclass(slots=True)
+class Stopwatch:
+    """Milliseconds per step; the monotonic clock is measured, never decided by."""
+
+    spent: dict[str, float] = field(default_factory=dict)
+    _started: float = field(default_factory=perf_counter)
+
+    def lap(self, name: str) -> None:
+        now = perf_counter()
+        self.spent[name] = round(self.spent.get(name, 0.0) + (now - self._started) * 1000, 2)
+        self._started = now
+
+
+async def observe(ports: Ports, turn: Turn, *, recalled: RecallNote | None) -> Receipt:
+    """Learn from one turn and say what was done; raises `StoreFault` when that cannot even be written down."""
+    watch = Stopwatch()
+    blank = Receipt(
+        user=turn.user,
+        conversation_id=turn.conversation_id,
+        message_id=turn.message_id,
+        at=ports.clock().isoformat(),
+        decision=Decision.SKIPPED,
+    )
+    agent = ports.settings.memory.agent
+    switched_off = off(ports)
+    if switched_off is not None or agent is None:
+        reason, detail = switched_off or (Reason.AGENT_NOT_USABLE, AGENT_OFF_BECAUSE[AgentOff.NO_AGENT])
+        return replace(blank, reason=reason, detail=detail)
+    earlier, switch, memories = await asyncio.gather(
+        ports.store.receipt(turn.own, turn.message_id),
+        ports.store.preference(turn.user, CONSENT),
+        ports.store.list(turn.own),
+    )
+    if earlier is not None and earlier.get("decision") == Decision.RAN:
+        return replace(
+            blank,
+            reason=Reason.ALREADY_SEEN,
+            detail=f"learned from at {earlier['at']}; nothing was done again",
+        )
+    if not any(text_of(message.content).strip() for message in turn.messages if message.role == "user"):
+        return replace(blank, reason=Reason.NOTHING_SAID, detail="no message of the user has any text")
+    if switch is False:
+        return replace(blank, reason=Reason.OPTED_OUT, detail=hands.OPTED_OUT)
+    watch.lap("read")
+    note = recalled if recalled is not None else await _recalled(ports, turn)
+    watch.lap("recall")
+    blank = replace(blank, recall=note)
+    try:
+        receipt = await _learn(ports, turn, memories, agent=agent, receipt=blank, watch=watch)
+    except StoreFault:
+        raise
+    except MemagentError as fault:
+        log.warning("a turn failed", extra={"code": fault.code, "message_id": turn.message_id})
+        receipt = failed(blank, fault)
+    receipt = replace(receipt, timings_ms={**watch.spent, "total": round(sum(watch.spent.values()), 2)})
+    await ports.store.save_receipt(turn.own, turn.message_id, receipt.to_json())
+    return receipt
+
+
+def off(ports: Ports) -> tuple[str, str] | None:
+    """Why this configuration learns nothing from anybody, if so."""
+    memory = ports.settings.memory
+    if memory.off is not None:
+        return memory.off.value, OFF_BECAUSE[memory.off]
+    if not memory.agent_usable:
+        return Reason.AGENT_NOT_USABLE, AGENT_OFF_BECAUSE[memory.agent_off or AgentOff.NO_AGENT]
+    return None
+
+
+OFF_BECAUSE = {
+    MemoryOff.NO_BLOCK: "there is no `memory:` block",
+    MemoryOff.DISABLED: "`memory.disabled` is true",
+    MemoryOff.NOT_PERSONALIZED: "`memory.personalize` is false",
+}
+AGENT_OFF_BECAUSE = {
+    AgentOff.NO_AGENT: "`memory.agent` is not set, so nothing is learned",
+    AgentOff.DISABLED: "`memory.agent.enabled` is false, so nothing is learned",
+    AgentOff.NO_AGENTS_FILE: "`memory.agent.id` names a saved agent, and MEMAGENT_AGENTS_FILE does not say where they are",
+}
+
+
+async def _recalled(ports: Ports, turn: Turn) -> RecallNote:
+    """The turn's own search, where its backend asked for no context; a search that fails is noted and counts nothing."""
+    try:
+        return (await recall(ports, turn)).note
+    except MemagentError as fault:
+        return RecallNote(error=fault.code)
+
+
+async def _learn(
+    ports: Ports,
+    turn: Turn,
+    memories: Sequence[Memory],
+    *,
+    agent: AgentSpec,
+    receipt: Receipt,
+    watch: Stopwatch,
+) -> Receipt:
+    target = target_of(ports, turn, agent)
+    injected = injected_words(memories)
+    prompt = _prompt(ports, turn, memories, agent=agent, target=target, injected=injected)
+    ledger = Ledger(
+        {memory.key: Held(memory.tokens, memory.value) for memory in memories},
+        rules=rules_of(ports),
+        count=count_tokens,
+        witnesses=Witnesses(prompt.window, conversation_id=turn.conversation_id),
+        injected=injected,
+    )
+    watch.lap("prompt")
+    extraction = await extract(ports.models(target), prompt, ledger)
+    watch.lap("model")
+    edits = await _embedded(ports, extraction.edits)
+    watch.lap("embed")
+    limits = hands.limits(ports, turn.own, forget=receipt.recall.searched)
+    drafted = asked(receipt, extraction)
+    applied = await ports.store.apply(
+        turn.own,
+        edits,
+        limits=limits,
+        now=ports.clock(),
+        message_id=turn.message_id,
+        receipt=drafted.to_json(),
+    )
+    watch.lap("apply")
+    return done(drafted, applied)
+
+
+def rules_of(ports: Ports) -> Rules:
+    memory = ports.settings.memory
+    return Rules(memory.valid_keys, memory.token_limit, memory.char_limit)
+
+
+def _prompt(
+    ports: Ports,
+    turn: Turn,
+    memories: Sequence[Memory],
+    *,
+    agent: AgentSpec,
+    target: ModelTarget,
+    injected: Mapping[str, str],
+) -> Prompt:
+    memory = ports.settings.memory
+    name = str(turn.user_fields.get("name") or turn.user_fields.get("username") or "")
+    return build(
+        turn.messages,
+        memories,
+        rules=rules_of(ports),
+        budget=Budget(memory.message_window_size, memory.max_input_tokens),
+        count=count_tokens,
+        instructions=expand_special(agent.instructions, now=ports.clock(), user_name=name) or None,
+        injected=injected,
+        system_role=not target.merge_system_into_user,
+    )
+
+
+def target_of(ports: Ports, turn: Turn, agent: AgentSpec) -> ModelTarget:
+    """The agent's model for this turn; raises `ModelRefused` or `NoUserKey` when it cannot be called."""
+    return resolve_target(
+        ports.settings,
+        agent=agent,
+        environ=ports.environ,
+        user=UserFields(turn.user, turn.user_fields),
+        body=BodyIds(turn.conversation_id, turn.message_id),
+        user_key=turn.user_key,
+        timeout_s=ports.options.model_timeout_s,
+    )
+
+
+async def _embedded(ports: Ports, edits: Sequence[Edit]) -> list[Edit]:
+    """The edits with their vectors, in one request; without them when the embedder is down, to be embedded later (T48)."""
+    values = [edit.value for edit in edits if isinstance(edit, SetMemory)]
+    if ports.embedder is None or not values:
+        return list(edits)
+    try:
+        vectors = iter(await ports.embedder.passages(values))
+    except EmbedderFault as fault:
+        log.warning("new memories are not searched yet", extra={"code": fault.code})
+        return list(edits)
+    return [
+        replace(edit, vector=next(vectors), embedder=ports.embedder.id)
+        if isinstance(edit, SetMemory)
+        else edit
+        for edit in edits
+    ]
+
+
+# -- receipts ----------------------------------------------------------------------------------------------------------
+
+
+def failed(receipt: Receipt, fault: MemagentError) -> Receipt:
+    error = {"code": fault.code, "message": str(fault), "retryable": fault.retryable}
+    step = "the model" if isinstance(fault, ModelFault) else "memory"
+    return replace(receipt, decision=Decision.FAILED, detail=f"{step} failed: {fault}", error=error)
+
+
+def asked(receipt: Receipt, extraction: Extraction) -> Receipt:
+    """The receipt with what the model was asked and did."""
+    usage = extraction.usage
+    fault = extraction.fault
+    return replace(
+        receipt,
+        decision=Decision.RAN,
+        model=extraction.calls[-1].model if extraction.calls else "",
+        stopped=extraction.stopped.value,
+        error={"code": fault.code, "message": str(fault), "retryable": fault.retryable} if fault else None,
+        calls=tuple(
+            {
+                "model": call.model,
+                "finish_reason": call.finish_reason,
+                "tool_calls": call.tool_calls,
+                "input_tokens": call.usage.input_tokens,
+                "output_tokens": call.usage.output_tokens,
+                "cache_read_tokens": call.usage.cache_read_tokens,
+                "usd": call.usage.cost_usd,
+            }
+            for call in extraction.calls
+        ),
+        tools=tuple(
+            {"tool": each.tool, "key": each.key, "outcome": each.status.value, "told": each.text}
+            for each in extraction.tool_outcomes
+        ),
+        cost=Cost(
+            calls=len(extraction.calls),
+            input_tokens=usage.input_tokens + usage.cache_read_tokens,
+            output_tokens=usage.output_tokens,
+            usd=usage.cost_usd,
+        ),
+    )
+
+
+def done(receipt: Receipt, applied: Applied) -> Receipt:
+    """The receipt with what became of the edits."""
+    if applied.opted_out:
+        return replace(
+            receipt,
+            decision=Decision.SKIPPED,
+            reason=Reason.OPTED_OUT,
+            detail="switched off while the model was asked",
+        )
+    if applied.duplicate:
+        return replace(
+            receipt,
+            decision=Decision.SKIPPED,
+            reason=Reason.ALREADY_SEEN,
+            detail="applied meanwhile by another worker",
+        )
+
+    def keys(status: EditStatus) -> tuple[str, ...]:
+        return tuple(outcome.key for outcome in applied.outcomes if outcome.status is status)
+
+    by_ledger = [
+        {"key": tool["key"], "why": tool["outcome"]} for tool in receipt.tools if tool["outcome"] in REFUSED
+    ]
+    by_store = [{"key": each.key, "why": each.refusal.value} for each in applied.outcomes if each.refusal]
+    return replace(
+        receipt,
+        set=keys(EditStatus.SET),
+        refreshed=keys(EditStatus.REFRESHED),
+        deleted=keys(EditStatus.DELETED),
+        refused=tuple(by_ledger + by_store),
+        forgotten=tuple(memory.key for memory in applied.forgotten),
+        tokens=applied.totals.tokens,
+        entries=applied.totals.entries,
+    )

@@ -1,0 +1,91 @@
+"""Is this Redis fit to keep memories: engine, index, persistence, eviction, clock. Looks, and changes nothing."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from memagent.errors import MemagentError
+from memagent.store import Health
+from memagent.store.faults import redis_errors
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from datetime import datetime
+
+    from redis.asyncio import Redis
+
+    from memagent.store.index import Index
+
+CLOCK_SLACK_S = 60
+"""Two clocks this far apart may still call midnight the same minute."""
+
+
+async def examine(client: Redis, index: Index | None, *, now: datetime) -> tuple[Health, ...]:
+    """Probe a server; one that does not answer is one failed probe, and the rest is left out."""
+    try:
+        with redis_errors("asking Redis how it is"):
+            info: Mapping[str, Any] = await client.info()
+            modules: Sequence[Mapping[Any, Any]] = await client.execute_command("MODULE", "LIST")  # type: ignore[no-untyped-call]
+            seconds = (await client.time())[0]
+            indexed = await client.execute_command("FT.INFO", index.name) if index else None  # type: ignore[no-untyped-call]
+    except MemagentError as fault:
+        return (Health("redis", "failed", str(fault), "start it, or correct MEMAGENT_REDIS_URL"),)
+    policy = str(info.get("maxmemory_policy"))
+    drift = abs(now.timestamp() - seconds)
+    return (
+        Health("redis", "ok", f"Redis {info.get('redis_version')}, {info.get('used_memory_human')} in use"),
+        Health("query engine", "ok", _engine(modules)),
+        _index(index, indexed),
+        _persistence(info),
+        Health("eviction", "ok", policy)
+        if policy == "noeviction"
+        else Health(
+            "eviction", "failed", policy, "memories would vanish: `CONFIG SET maxmemory-policy noeviction`"
+        ),
+        Health("clock", "ok", f"{drift:.0f} s apart")
+        if drift <= CLOCK_SLACK_S
+        else Health(
+            "clock", "warning", f"{drift:.0f} s apart", "set both machines' clocks: days are counted in UTC"
+        ),
+    )
+
+
+def _engine(modules: Sequence[Mapping[Any, Any]]) -> str:
+    for module in modules:
+        row = {_text(name): value for name, value in module.items()}
+        if _text(row.get("name", "")) in {"search", "searchlight"}:
+            version = int(row["ver"])
+            return f"search {version // 10_000}.{version // 100 % 100}.{version % 100}"
+    return "built in"
+
+
+def _index(index: Index | None, info: Any) -> Health:
+    if index is None or info is None:
+        return Health("index", "warning", "none: nothing is searched", "set MEMAGENT_EMBEDDER")
+    pairs = info.items() if isinstance(info, dict) else zip(info[::2], info[1::2], strict=False)
+    row = {_text(name): value for name, value in pairs}
+    found = f"{index.name}, {_text(row.get('num_docs', '?'))} memories, {index.dimensions} dimensions"
+    if _text(row.get("indexing", "0")) == "1":
+        return Health(
+            "index", "warning", f"{found}, still being built", "recall finds more with every second"
+        )
+    return Health("index", "ok", found)
+
+
+def _persistence(info: Mapping[str, Any]) -> Health:
+    if not info.get("aof_enabled"):
+        return Health(
+            "persistence", "warning", "AOF is off", "a restart loses memories: `CONFIG SET appendonly yes`"
+        )
+    if info.get("aof_last_write_status") != "ok":
+        return Health(
+            "persistence",
+            "failed",
+            "the last write to the AOF failed",
+            "free disk space, then look at Redis' log",
+        )
+    return Health("persistence", "ok", "AOF is on")
+
+
+def _text(value: Any) -> str:
+    return value.decode() if isinstance(value, bytes) else str(value)

@@ -1,0 +1,443 @@
+"""The store on Redis: every call is one round trip, every write one script (`store/lua/`)."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+from memagent.errors import BadRequest, Conflict, LimitExceeded, NotFound, PersonalizationOff
+from memagent.memory import Source
+from memagent.store import CONSENT, Applied, Change, DeleteMemory, Recalled, RecallQuery, Totals, Unsearched
+from memagent.store.faults import redis_errors
+from memagent.store.health import examine
+from memagent.store.index import Index, ensure, query_terms
+from memagent.store.keys import (
+    channel_tag,
+    check_prefix,
+    consent_key,
+    embedder_tag,
+    memory_key,
+    receipt_key,
+    scope_and_key,
+    scope_id,
+    script_keys,
+)
+from memagent.store.prefixes import Prefixes
+from memagent.store.rows import (
+    applied_of,
+    change_of,
+    day_number,
+    dumps,
+    edit_rows,
+    half_precision,
+    hit_of,
+    joined_terms,
+    limits_row,
+    memory_of,
+    milliseconds,
+    scope_row,
+    totals_of,
+)
+from memagent.store.scripts import PARTS, script
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from datetime import datetime
+
+    from redis.asyncio import Redis
+
+    from memagent.llm import Vector
+    from memagent.memory import Memory, Scope
+    from memagent.store import Edit, Health, Limits
+
+TIMEOUT_S = 5.0
+"""For one call: longer than any of ours takes on a healthy server, shorter than a person waits."""
+
+CONNECT_TIMEOUT_S = 2.0
+
+MAX_CONNECTIONS = 64
+"""Per process; more calls than this at once wait their turn."""
+
+RECEIPT_DAYS = 30
+
+RETRY_WINDOW_S = 600
+"""How long a write without a message id is remembered, so that repeating it after a lost answer writes once."""
+
+HISTORY_CHANGES = 500
+"""Per scope; the oldest lines go first."""
+
+
+class RedisStore:
+    """Memories in Redis with the query engine; `open` makes one, `close` frees it. Implements `store.Store`."""
+
+    def __init__(
+        self,
+        client: Redis,
+        *,
+        prefix: str,
+        index: Index | None,
+        receipt_days: int = RECEIPT_DAYS,
+        history_changes: int = HISTORY_CHANGES,
+        nonce: Callable[[], str] = lambda: uuid4().hex,
+    ) -> None:
+        self.client = client
+        self.prefix = check_prefix(prefix)
+        self.index = index
+        self._embedder = embedder_tag(index.embedder if index else "")
+        self._receipt_ms = receipt_days * 86_400_000
+        self._history_changes = history_changes
+        self._nonce = nonce
+        self._scripts = {name: client.register_script(script(name)) for name in PARTS}
+        self._prefixes = Prefixes()
+
+    @classmethod
+    async def open(
+        cls,
+        url: str,
+        *,
+        prefix: str = "ma",
+        embedder_id: str = "",
+        dimensions: int = 0,
+        receipt_days: int = RECEIPT_DAYS,
+        history_changes: int = HISTORY_CHANGES,
+        timeout_s: float = TIMEOUT_S,
+        connect_timeout_s: float = CONNECT_TIMEOUT_S,
+    ) -> RedisStore:
+        """Connect and make sure of the index of this embedder; without one, memory works without search (T45).
+
+        Raises `StoreUnavailable`, `EngineMissing` or `IndexDrift`.
+        """
+        index = Index(check_prefix(prefix), embedder_id, dimensions) if embedder_id else None
+        client = connect(url, timeout_s=timeout_s, connect_timeout_s=connect_timeout_s)
+        try:
+            with redis_errors("connecting"):
+                await client.ping()
+            if index:
+                await ensure(client, index)
+        except BaseException:
+            await client.aclose()
+            raise
+        return cls(
+            client, prefix=prefix, index=index, receipt_days=receipt_days, history_changes=history_changes
+        )
+
+    async def close(self) -> None:
+        await self.client.aclose()
+
+    # -- recall -------------------------------------------------------------------------------------------------------
+
+    async def recall(self, scopes: Sequence[Scope], query: RecallQuery) -> Recalled:
+        request, arguments = self._recall_request(scopes, query)
+        known = self._prefixes.get(scopes) if query.commit else None
+        for row, mark in zip(request["scopes"], known.marks if known else (), strict=False):
+            row["known"] = mark
+        answer = await self._run("recall", scopes, request, arguments, doing="recalling")
+        if answer.get("opted_out"):
+            return Recalled((), (), searched=False, etag="", opted_out=True)
+        days = query.dormant_after_days if query.decay and query.embedder else None
+        view = {"embedder": self._embedder, "dormant_after_days": days}
+        prefix = self._prefixes.merged(scopes, answer["scopes"], known, view)
+        hits = tuple(
+            hit_of(row, scopes[row["scope"] - 1], embedder=self._embedder, query=query)
+            for row in answer["hits"]
+        )
+        return Recalled(
+            prefix.merged, hits, bool(answer["searched"]), prefix.etag, total_tokens=int(answer["tokens"])
+        )
+
+    def _recall_request(
+        self, scopes: Sequence[Scope], query: RecallQuery
+    ) -> tuple[dict[str, Any], list[bytes]]:
+        index = self._index_of(query.embedder)
+        searching = index is not None and query.vector is not None and bool(scopes)
+        words = query_terms(query.terms)
+        rows: list[dict[str, Any]] = []
+        for scope in scopes:
+            row: dict[str, Any] = {"id": scope_id(scope), "kind": scope.kind.value}
+            if index is not None and searching:
+                row["nearest"] = index.nearest(row["id"], query.candidates)
+                row["all"] = index.all_of(row["id"])
+                if words:
+                    row["lexical"] = index.nearest(row["id"], query.candidates, terms=words)
+            rows.append(row)
+        request = {
+            "scopes": rows,
+            "index": index.name if index else "",
+            "emb": embedder_tag(query.embedder),
+            "search": searching,
+            "terms": words,
+            "context": list(query.context_terms),
+            "channel": channel_tag(query.channel),
+            "floor": query.floor,
+            "used": query.used,
+            "candidates": query.candidates,
+            "hits": query.hits,
+            "decay": query.decay,
+            "days": query.dormant_after_days,
+            "commit": query.commit,
+            "weights": dict(query.weights),
+            "consent": CONSENT,
+            "now": milliseconds(query.now),
+            "today": day_number(query.now),
+        }
+        if index is None or query.vector is None:
+            return request, []
+        return request, [half_precision(query.vector, index.dimensions)]
+
+    def _index_of(self, embedder: str) -> Index | None:
+        if not embedder:
+            return None
+        if self.index is None or self.index.embedder != embedder:
+            raise BadRequest(f"this store was not opened for the embedder `{embedder}`")
+        return self.index
+
+    # -- writing ------------------------------------------------------------------------------------------------------
+
+    async def apply(
+        self,
+        scope: Scope,
+        edits: Sequence[Edit],
+        *,
+        limits: Limits,
+        now: datetime,
+        message_id: str | None = None,
+        receipt: Mapping[str, Any] | None = None,
+    ) -> Applied:
+        dimensions = {self.index.embedder: self.index.dimensions} if self.index else {}
+        rows, vectors = edit_rows(edits, dimensions)
+        by_hand = message_id is None and all(
+            isinstance(edit, DeleteMemory) and edit.source is Source.USER for edit in edits
+        )
+        request = {
+            **self._write_request(scope, limits, now, message_id),
+            "edits": rows,
+            "by_hand": by_hand,
+        }
+        if receipt is not None and message_id is not None:
+            request["receipt"] = dumps(receipt)
+        answer = await self._run("apply", [scope], request, vectors, doing="writing memories")
+        return applied_of(answer, embedder=self._embedder, dormant_after_days=limits.dormant_after_days)
+
+    async def undo(
+        self,
+        scope: Scope,
+        change_id: str | None = None,
+        *,
+        limits: Limits,
+        now: datetime,
+        source: Source = Source.USER,
+    ) -> Change:
+        request = {**self._write_request(scope, limits, now, None), "source": source.value}
+        if change_id is not None:
+            request["change"] = change_id
+        answer = await self._run("undo", [scope], request, doing="undoing a change")
+        match answer.get("error"):
+            case None:
+                return change_of(answer["change"])
+            case "not_found":
+                named = "a change to take back" if change_id is None else f"a change `{change_id}`"
+                raise NotFound(f"there is not {named}: it is taken back already, or older than the history")
+            case "conflict":
+                raise Conflict(f"`{answer['key']}` has changed since: take the later change back first")
+            case "opted_out":
+                raise PersonalizationOff(
+                    "personalization is off: nothing can be brought back until it is on again"
+                )
+            case "list_full":
+                raise LimitExceeded(
+                    f"the list is full: delete a memory before bringing `{answer['key']}` back"
+                )
+            case _:
+                raise LimitExceeded(
+                    f"bringing `{answer['key']}` back would pass the token limit: delete a memory first"
+                )
+
+    def _write_request(
+        self, scope: Scope, limits: Limits, now: datetime, message_id: str | None
+    ) -> dict[str, Any]:
+        attempt = self._nonce()
+        return {
+            **scope_row(scope),
+            "limits": limits_row(limits),
+            "now": milliseconds(now),
+            "today": day_number(now),
+            "consent": CONSENT,
+            "keep": self._history_changes,
+            "attempt": attempt,
+            "once": f"-{attempt}" if message_id is None else f"={message_id}",
+            "ttl": RETRY_WINDOW_S * 1000 if message_id is None else self._receipt_ms,
+        }
+
+    # -- reading ------------------------------------------------------------------------------------------------------
+
+    async def list(self, scope: Scope, *, dormant_after_days: int | None = 7) -> tuple[Memory, ...]:
+        found, _ = await self._read(scope, None, dormant_after_days)
+        return tuple(sorted(found, key=lambda memory: (-memory.updated_at.timestamp(), memory.key)))
+
+    async def get(self, scope: Scope, key: str, *, dormant_after_days: int | None = 7) -> Memory | None:
+        found, _ = await self._read(scope, [memory_key(key)], dormant_after_days)
+        return found[0] if found else None
+
+    async def totals(self, scope: Scope) -> Totals:
+        return (await self._read(scope, [], None))[1]
+
+    async def _read(
+        self, scope: Scope, keys: Sequence[str] | None, dormant_after_days: int | None
+    ) -> tuple[tuple[Memory, ...], Totals]:
+        request = scope_row(scope) if keys is None else {**scope_row(scope), "keys": keys}
+        answer = await self._run("read", [scope], request, doing="reading memories")
+        days = dormant_after_days if self.index else None
+        found = (
+            memory_of(row, embedder=self._embedder, dormant_after_days=days) for row in answer["memories"]
+        )
+        return tuple(found), totals_of(answer["totals"])
+
+    async def history(self, scope: Scope, *, key: str | None = None, limit: int = 50) -> tuple[Change, ...]:
+        last = -1 if key is not None else max(limit, 0) - 1
+        if limit <= 0:
+            return ()
+        with redis_errors("reading the history"):
+            lines = await self.client.lrange(script_keys(self.prefix, scope)[4], 0, last)
+        rows = (json.loads(line) for line in lines)
+        found = [row for row in rows if key is None or any(state["key"] == key for state in row["states"])]
+        return tuple(change_of(row) for row in found[:limit])
+
+    async def receipt(self, scope: Scope, message_id: str) -> Mapping[str, Any] | None:
+        with redis_errors("reading a receipt"):
+            text = await self.client.hget(receipt_key(self.prefix, scope, f"={message_id}"), "receipt")
+        return None if text is None else json.loads(text)
+
+    async def receipts(self, scope: Scope, *, limit: int = 50) -> tuple[tuple[str, Mapping[str, Any]], ...]:
+        if limit <= 0:
+            return ()
+        with redis_errors("reading receipts"):
+            names: list[bytes] = await self.client.zrevrange(script_keys(self.prefix, scope)[6], 0, -1)
+            ids = [name.decode()[1:] for name in names if name.startswith(b"=")][:limit]
+            pipeline = self.client.pipeline(transaction=False)
+            for message_id in ids:
+                pipeline.hget(receipt_key(self.prefix, scope, f"={message_id}"), "receipt")
+            texts = await pipeline.execute() if ids else []
+        return tuple(
+            (name, json.loads(text)) for name, text in zip(ids, texts, strict=True) if text is not None
+        )
+
+    async def save_receipt(self, scope: Scope, message_id: str, receipt: Mapping[str, Any]) -> None:
+        request = {
+            **scope_row(scope),
+            "once": f"={message_id}",
+            "receipt": dumps(receipt),
+            "ttl": self._receipt_ms,
+        }
+        await self._run("receipt", [scope], request, doing="saving a receipt")
+
+    async def preference(self, user: str, name: str) -> bool | None:
+        with redis_errors("reading a preference"):
+            value = await self.client.hget(self._consent(user), name)
+        return None if value is None else value == b"1"
+
+    async def set_preference(self, user: str, name: str, value: bool) -> None:  # noqa: FBT001  the port's signature
+        with redis_errors("saving a preference"):
+            await self.client.hset(self._consent(user), name, "1" if value else "0")
+
+    # -- vectors, erasure ---------------------------------------------------------------------------------------------
+
+    async def unsearched(
+        self, scope: Scope | None, embedder: str, *, limit: int = 100
+    ) -> tuple[Unsearched, ...]:
+        index = self._index_of(embedder)
+        if index is None or limit <= 0:
+            return ()
+        query = index.unsearched(None if scope is None else scope_id(scope))
+        with redis_errors("looking for memories without a vector"):
+            answer = await self.client.execute_command(
+                "FT.SEARCH",
+                index.name,
+                query,
+                "RETURN",
+                1,
+                "value",
+                "LIMIT",
+                0,
+                limit,
+                "TIMEOUT",
+                0,
+                "DIALECT",
+                2,
+            )
+        found = []
+        for name, fields in zip(answer[1::2], answer[2::2], strict=True):
+            if fields:
+                owner, key = scope_and_key(self.prefix, name.decode())
+                found.append(Unsearched(owner, key, fields[1].decode()))
+        return tuple(found)
+
+    async def attach_vector(
+        self, memory: Unsearched, *, vector: Vector, embedder: str, terms: Sequence[str], now: datetime
+    ) -> bool:
+        index = self._index_of(embedder)
+        if index is None:
+            raise BadRequest("a vector needs the id of its embedder")
+        request = {
+            **scope_row(memory.scope),
+            "key": memory.key,
+            "value": memory.value,
+            "emb": embedder_tag(embedder),
+            "terms": joined_terms(terms),
+            "today": day_number(now),
+        }
+        blob = half_precision(vector, index.dimensions)
+        return bool(await self._run("attach", [memory.scope], request, [blob], doing="attaching a vector"))
+
+    async def erase(self, scope: Scope) -> Mapping[str, int]:
+        self._prefixes.forget(scope)
+        counts: dict[str, int] = await self._run("erase", [scope], scope_row(scope), doing="erasing")
+        return counts
+
+    async def health(self, *, now: datetime) -> tuple[Health, ...]:
+        return await examine(self.client, self.index, now=now)
+
+    # -- the one door -------------------------------------------------------------------------------------------------
+
+    def _consent(self, user: str) -> str:
+        from memagent.memory import Scope, ScopeKind  # noqa: PLC0415
+
+        return consent_key(self.prefix, Scope(ScopeKind.USER, user))
+
+    async def _run(
+        self,
+        name: str,
+        scopes: Sequence[Scope],
+        request: Mapping[str, Any],
+        blobs: Sequence[bytes] = (),
+        *,
+        doing: str,
+    ) -> Any:
+        keys = [key for scope in scopes for key in script_keys(self.prefix, scope)]
+        with redis_errors(doing):
+            answer = await self._scripts[name](keys=keys, args=[dumps(request).encode(), *blobs])
+        return json.loads(answer) if isinstance(answer, bytes) else answer
+
+
+def connect(url: str, *, timeout_s: float = TIMEOUT_S, connect_timeout_s: float = CONNECT_TIMEOUT_S) -> Redis:
+    """Return a client with a bounded pool, a timeout on every call, and one retry: every write of ours may be repeated."""
+    from redis.asyncio import BlockingConnectionPool, Redis  # noqa: PLC0415  commands without a store never load it
+    from redis.asyncio.retry import Retry  # noqa: PLC0415
+    from redis.backoff import NoBackoff  # noqa: PLC0415
+
+    with redis_errors("reading the Redis URL"):
+        try:
+            pool = BlockingConnectionPool.from_url(
+                url,
+                max_connections=MAX_CONNECTIONS,
+                timeout=timeout_s,
+                socket_timeout=timeout_s,
+                socket_connect_timeout=connect_timeout_s,
+                retry=Retry(NoBackoff(), 1),
+                protocol=2,
+            )
+        except ValueError as error:
+            raise BadRequest(
+                "the Redis URL cannot be read: it looks like redis://host:6379/0 or unix:///path"
+            ) from error
+    return Redis.from_pool(pool)

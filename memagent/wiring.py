@@ -1,0 +1,132 @@
+"""The wiring: names the adapters, opens them for one configuration, and closes them in reverse."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from memagent.config.agents import load_agents
+from memagent.config.endpoints import ModelTarget
+from memagent.config.environment import load_environment
+from memagent.config.settings import load_settings
+from memagent.errors import ConfigUnusable
+from memagent.llm.embedders import EmbedderChoice, open_embedder
+from memagent.llm.gateway import Gateway
+from memagent.service import Memagent
+from memagent.service.embedding import embed_unsearched
+from memagent.service.ports import Ports
+from memagent.store.embedded import EmbeddedRedis
+from memagent.store.redis import RedisStore
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+
+    from memagent.config.agents import Agents
+    from memagent.config.environment import Environment
+    from memagent.config.settings import Settings
+    from memagent.llm import ChatModel, Embedder
+    from memagent.llm.embedders import EmbedTexts
+    from memagent.store import Store
+
+
+def utc_now() -> datetime:
+    return datetime.now(UTC)
+
+
+@asynccontextmanager
+async def open(  # noqa: A001  read as `memagent.open`
+    config: Path | str | None = None,
+    *,
+    environ: Mapping[str, str] | None = None,
+    clock: Callable[[], datetime] = utc_now,
+    models: Callable[[ModelTarget], ChatModel] | None = None,
+) -> AsyncIterator[Memagent]:
+    """Open memory for one librechat.yaml, for as long as the block runs.
+
+    `config` is the file, or None for MEMAGENT_CONFIG or ./librechat.yaml. `environ` replaces the process's environment,
+    `clock` its clock, `models` litellm. Raises `ConfigUnusable` with every finding, `StoreUnavailable`, `EngineMissing`,
+    `IndexDrift`, `EmbedderFault`.
+    """
+    environ = dict(os.environ if environ is None else environ)
+    options = load_environment(environ)
+    settings = read_settings(Path(config) if config else options.config, options)
+    async with AsyncExitStack() as opened:
+        gateway = Gateway()
+        opened.push_async_callback(gateway.close)
+        embedder = await open_embedder(embedder_choice(options), embed=embedding_calls(gateway))
+        ports = Ports(
+            settings=settings,
+            options=options,
+            store=await open_store(options, embedder, opened),
+            embedder=embedder,
+            models=models or gateway.model,
+            clock=clock,
+            environ=environ,
+        )
+        opened.push_async_callback(stop, asyncio.create_task(embed_unsearched(ports)))
+        yield Memagent(ports)
+
+
+def read_settings(config: Path, options: Environment) -> Settings:
+    """The settings of a librechat.yaml; raises `ConfigUnusable` when it cannot be read or a run needs it mended."""
+    agents: Agents | None = None
+    if options.agents_file is not None:
+        agents = load_agents(read(options.agents_file), file=str(options.agents_file))
+    return load_settings(read(config), file=str(config), agents=agents)
+
+
+def read(path: Path) -> bytes:
+    """A file's bytes; raises `ConfigUnusable` that says why they cannot be had."""
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise ConfigUnusable(
+            f"{path} cannot be read: {error.strerror}. Name the file with --config or MEMAGENT_CONFIG"
+        ) from None
+
+
+def embedder_choice(options: Environment) -> EmbedderChoice:
+    return EmbedderChoice(options.embedder, dimensions=options.embedder_dimensions, floor=options.match_floor)
+
+
+def embedding_calls(gateway: Gateway) -> EmbedTexts:
+    """The gateway as an embedder wants it: a model's name and texts, a vector each."""
+
+    async def embed(
+        model: str, texts: Sequence[str], *, api_key: str | None, base_url: str | None, timeout_s: float
+    ) -> Sequence[Sequence[float]]:
+        target = ModelTarget(model, base_url=base_url, api_key=api_key, timeout_s=timeout_s)
+        return await gateway.embed(target, texts)
+
+    return embed
+
+
+async def open_store(options: Environment, embedder: Embedder | None, opened: AsyncExitStack) -> Store:
+    """The Redis that is configured, or one of our own in the data folder; `opened` closes both."""
+    url = options.redis_url
+    if url is None:
+        server = await opened.enter_async_context(
+            await EmbeddedRedis.open(options.data_dir, appendfsync=options.fsync)
+        )
+        url = server.url
+    store = await RedisStore.open(
+        url,
+        prefix=options.key_prefix,
+        embedder_id=embedder.id if embedder else "",
+        dimensions=embedder.dimensions if embedder else 0,
+        receipt_days=options.receipt_days,
+        history_changes=options.history_length,
+    )
+    opened.push_async_callback(store.close)
+    return store
+
+
+async def stop(task: asyncio.Task[int]) -> None:
+    """End a background task; what it had not done yet is done at the next start."""
+    task.cancel()
+    with suppress(asyncio.CancelledError, Exception):
+        await task
