@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
+import os
 import socket
+import uuid
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import AsyncIterator, Iterator
+
+    from memagent.store.redis import RedisStore
 
 LOOPBACK = ("127.", "::1", "localhost")
 
@@ -24,3 +29,37 @@ def _loopback_only(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
     monkeypatch.setattr(socket.socket, "connect", guarded)
     yield
+
+
+@pytest.fixture(scope="session")
+def redis_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """One embedded Redis for all workers of this run."""
+    from memagent.store.embedded import EmbeddedRedis
+
+    shared = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        shared = shared.parent
+    server = asyncio.run(EmbeddedRedis.open(shared / "redis"))
+    yield server.url
+    asyncio.run(server.close())
+
+
+EMBEDDER = "test-embedder"
+DIMENSIONS = 16
+
+
+@pytest.fixture
+async def store(redis_url: str) -> AsyncIterator[RedisStore]:
+    """A store with a key prefix and an index of its own, gone afterwards."""
+    from memagent.store.redis import RedisStore
+
+    prefix = f"t-{uuid.uuid4().hex[:12]}"
+    opened = await RedisStore.open(redis_url, prefix=prefix, embedder_id=EMBEDDER, dimensions=DIMENSIONS)
+    yield opened
+    client = opened.client
+    for name in await client.execute_command("FT._LIST"):
+        if name.decode().startswith(f"{prefix}:"):
+            await client.execute_command("FT.DROPINDEX", name)
+    async for key in client.scan_iter(match=f"{prefix}:*", count=1000):
+        await client.unlink(key)
+    await opened.close()

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from memagent.errors import BadRequest, Conflict, LimitExceeded, NotFound, PersonalizationOff
-from memagent.memory import Source
-from memagent.store import CONSENT, Applied, Change, DeleteMemory, Recalled, RecallQuery, Totals, Unsearched
+from memagent.memory import Scope, ScopeKind, Source
+from memagent.store import CONSENT, Applied, Change, DeleteMemory, Recalled, Totals, Unsearched
+from memagent.store.connection import CONNECT_TIMEOUT_S, TIMEOUT_S, connect
 from memagent.store.faults import redis_errors
 from memagent.store.health import examine
-from memagent.store.index import Index, ensure, query_terms
+from memagent.store.index import Index, ensure
 from memagent.store.keys import (
-    channel_tag,
     check_prefix,
     consent_key,
     embedder_tag,
@@ -40,6 +40,7 @@ from memagent.store.rows import (
     totals_of,
 )
 from memagent.store.scripts import PARTS, script
+from memagent.store.search import recall_request
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -48,16 +49,8 @@ if TYPE_CHECKING:
     from redis.asyncio import Redis
 
     from memagent.llm import Vector
-    from memagent.memory import Memory, Scope
-    from memagent.store import Edit, Health, Limits
-
-TIMEOUT_S = 5.0
-"""For one call: longer than any of ours takes on a healthy server, shorter than a person waits."""
-
-CONNECT_TIMEOUT_S = 2.0
-
-MAX_CONNECTIONS = 64
-"""Per process; more calls than this at once wait their turn."""
+    from memagent.memory import Memory
+    from memagent.store import Edit, Health, Limits, RecallQuery
 
 RECEIPT_DAYS = 30
 
@@ -128,11 +121,11 @@ class RedisStore:
     # -- recall -------------------------------------------------------------------------------------------------------
 
     async def recall(self, scopes: Sequence[Scope], query: RecallQuery) -> Recalled:
-        request, arguments = self._recall_request(scopes, query)
+        request, vector = recall_request(self._index_of(query.embedder), scopes, query)
         known = self._prefixes.get(scopes) if query.commit else None
         for row, mark in zip(request["scopes"], known.marks if known else (), strict=False):
             row["known"] = mark
-        answer = await self._run("recall", scopes, request, arguments, doing="recalling")
+        answer = await self._run("recall", scopes, request, vector, doing="recalling")
         if answer.get("opted_out"):
             return Recalled((), (), searched=False, etag="", opted_out=True)
         days = query.dormant_after_days if query.decay and query.embedder else None
@@ -145,45 +138,6 @@ class RedisStore:
         return Recalled(
             prefix.merged, hits, bool(answer["searched"]), prefix.etag, total_tokens=int(answer["tokens"])
         )
-
-    def _recall_request(
-        self, scopes: Sequence[Scope], query: RecallQuery
-    ) -> tuple[dict[str, Any], list[bytes]]:
-        index = self._index_of(query.embedder)
-        searching = index is not None and query.vector is not None and bool(scopes)
-        words = query_terms(query.terms)
-        rows: list[dict[str, Any]] = []
-        for scope in scopes:
-            row: dict[str, Any] = {"id": scope_id(scope), "kind": scope.kind.value}
-            if index is not None and searching:
-                row["nearest"] = index.nearest(row["id"], query.candidates)
-                row["all"] = index.all_of(row["id"])
-                if words:
-                    row["lexical"] = index.nearest(row["id"], query.candidates, terms=words)
-            rows.append(row)
-        request = {
-            "scopes": rows,
-            "index": index.name if index else "",
-            "emb": embedder_tag(query.embedder),
-            "search": searching,
-            "terms": words,
-            "context": list(query.context_terms),
-            "channel": channel_tag(query.channel),
-            "floor": query.floor,
-            "used": query.used,
-            "candidates": query.candidates,
-            "hits": query.hits,
-            "decay": query.decay,
-            "days": query.dormant_after_days,
-            "commit": query.commit,
-            "weights": dict(query.weights),
-            "consent": CONSENT,
-            "now": milliseconds(query.now),
-            "today": day_number(query.now),
-        }
-        if index is None or query.vector is None:
-            return request, []
-        return request, [half_precision(query.vector, index.dimensions)]
 
     def _index_of(self, embedder: str) -> Index | None:
         if not embedder:
@@ -312,7 +266,7 @@ class RedisStore:
         if limit <= 0:
             return ()
         with redis_errors("reading receipts"):
-            names: list[bytes] = await self.client.zrevrange(script_keys(self.prefix, scope)[6], 0, -1)
+            names: list[Any] = await self.client.zrevrange(script_keys(self.prefix, scope)[6], 0, -1)
             ids = [name.decode()[1:] for name in names if name.startswith(b"=")][:limit]
             pipeline = self.client.pipeline(transaction=False)
             for message_id in ids:
@@ -348,23 +302,9 @@ class RedisStore:
         index = self._index_of(embedder)
         if index is None or limit <= 0:
             return ()
-        query = index.unsearched(None if scope is None else scope_id(scope))
+        command = index.unsearched(None if scope is None else scope_id(scope), limit)
         with redis_errors("looking for memories without a vector"):
-            answer = await self.client.execute_command(
-                "FT.SEARCH",
-                index.name,
-                query,
-                "RETURN",
-                1,
-                "value",
-                "LIMIT",
-                0,
-                limit,
-                "TIMEOUT",
-                0,
-                "DIALECT",
-                2,
-            )
+            answer: list[Any] = await self.client.execute_command(*command)  # type: ignore[no-untyped-call]
         found = []
         for name, fields in zip(answer[1::2], answer[2::2], strict=True):
             if fields:
@@ -400,8 +340,6 @@ class RedisStore:
     # -- the one door -------------------------------------------------------------------------------------------------
 
     def _consent(self, user: str) -> str:
-        from memagent.memory import Scope, ScopeKind  # noqa: PLC0415
-
         return consent_key(self.prefix, Scope(ScopeKind.USER, user))
 
     async def _run(
@@ -417,27 +355,3 @@ class RedisStore:
         with redis_errors(doing):
             answer = await self._scripts[name](keys=keys, args=[dumps(request).encode(), *blobs])
         return json.loads(answer) if isinstance(answer, bytes) else answer
-
-
-def connect(url: str, *, timeout_s: float = TIMEOUT_S, connect_timeout_s: float = CONNECT_TIMEOUT_S) -> Redis:
-    """Return a client with a bounded pool, a timeout on every call, and one retry: every write of ours may be repeated."""
-    from redis.asyncio import BlockingConnectionPool, Redis  # noqa: PLC0415  commands without a store never load it
-    from redis.asyncio.retry import Retry  # noqa: PLC0415
-    from redis.backoff import NoBackoff  # noqa: PLC0415
-
-    with redis_errors("reading the Redis URL"):
-        try:
-            pool = BlockingConnectionPool.from_url(
-                url,
-                max_connections=MAX_CONNECTIONS,
-                timeout=timeout_s,
-                socket_timeout=timeout_s,
-                socket_connect_timeout=connect_timeout_s,
-                retry=Retry(NoBackoff(), 1),
-                protocol=2,
-            )
-        except ValueError as error:
-            raise BadRequest(
-                "the Redis URL cannot be read: it looks like redis://host:6379/0 or unix:///path"
-            ) from error
-    return Redis.from_pool(pool)

@@ -1,0 +1,159 @@
+"""Names in Redis: the only place where a key, an index name or a filter value is spelled.
+
+    ma:m:{u:alice}u::<key>      one memory (hash); `ma:m:` is what the index watches
+    ma:<kind>:{u:alice}u::      one per scope: `s` state, `k` keys by creation, `u` last matches, `f` fingerprints,
+                                `h` history, `l` lanes, `i` message ids, `b` + lane: keys by decay base, `r` + message id: receipts
+    ma:c:{u:alice}              a user's preferences, in the same slot as all scopes of that user
+
+The part in braces holds a kind and a percent-encoded owner, the part behind it a kind and a percent-encoded agent; neither can
+contain `{`, `}` or `:` of its own, so no two scopes share a key, whatever people are called. What follows is the memory's
+key as it is, any characters, but for `%` and NUL, which are written `%25` and `%00`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING
+from urllib.parse import quote, unquote
+
+from memagent.errors import BadRequest, InvalidKey
+from memagent.lexicon import fold, terms
+from memagent.memory import MAX_KEY_CHARS, Scope, ScopeKind
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+MAX_SCOPE_CHARS = 1_024
+"""Of an encoded scope: far above any user id, and under the engine's limit for one tag, past which tags are cut."""
+
+NO_EMBEDDER = "none"
+"""Stands in a memory's embedder field while it has no vector."""
+
+_LETTERS = {ScopeKind.USER: "u", ScopeKind.GLOBAL: "g", ScopeKind.SHARED: "s"}
+_KINDS = {letter: kind for kind, letter in _LETTERS.items()}
+_PER_SCOPE = ("s", "k", "u", "f", "h", "l", "i")
+
+
+def scope_id(scope: Scope) -> str:
+    """`scope` as printable ASCII, different for different scopes; raises `BadRequest` past `MAX_SCOPE_CHARS`."""
+    return "{" + _slot(scope) + "}" + _tail(scope)
+
+
+def scope_from_id(text: str) -> Scope:
+    """Return the scope that `scope_id` made `text` of."""
+    slot, _, tail = text.removeprefix("{").partition("}")
+    letter, _, agent = tail.partition(":")
+    owner = slot.partition(":")[2]
+    return Scope(
+        _KINDS[letter], unquote(owner, errors="surrogatepass"), unquote(agent[:-1], errors="surrogatepass")
+    )
+
+
+def script_keys(prefix: str, scope: Scope) -> list[str]:
+    """Keys and key prefixes of one scope, in the order in which `lua/scope.lua` names them."""
+    identity = scope_id(scope)
+    kept = [f"{prefix}:{kind}:{identity}" for kind in _PER_SCOPE]
+    return [
+        *kept,
+        consent_key(prefix, scope),
+        memory_prefix(prefix) + identity,
+        f"{prefix}:b:{identity}",
+        f"{prefix}:r:{identity}",
+    ]
+
+
+def memory_prefix(prefix: str) -> str:
+    """What the index watches."""
+    return f"{prefix}:m:"
+
+
+def receipt_key(prefix: str, scope: Scope, message_id: str) -> str:
+    return f"{prefix}:r:{scope_id(scope)}{plain(message_id, 'message id')}"
+
+
+def consent_key(prefix: str, scope: Scope) -> str:
+    """Preferences of the user whose memories these are; a shared scope's name is nobody's, so it has none."""
+    return f"{prefix}:c:{{{_slot(scope)}}}"
+
+
+def scope_and_key(prefix: str, name: str) -> tuple[Scope, str]:
+    """Whose memory a Redis key is, and under which key."""
+    identity, key = split_name(prefix, name)
+    return scope_from_id(identity), key
+
+
+def split_name(prefix: str, name: str) -> tuple[str, str]:
+    rest = name.removeprefix(memory_prefix(prefix))
+    end = rest.index(":", rest.index(":", rest.index("}")) + 1) + 1
+    return rest[:end], rest[end:].replace("%00", "\0").replace("%25", "%")
+
+
+def embedder_tag(embedder: str) -> str:
+    """A short name for an embedder id that is safe in field names and filters."""
+    return hashlib.blake2b(embedder.encode(), digest_size=6).hexdigest() if embedder else NO_EMBEDDER
+
+
+def vector_field(embedder: str) -> str:
+    """The field of this embedder's vectors: a wrong dimension in a shared field would drop the whole memory from the index."""
+    return f"v_{embedder_tag(embedder)}"
+
+
+def check_prefix(prefix: str) -> str:
+    """Return `prefix`; raises `BadRequest` unless it is made of letters, digits, `-`, `_` and `.`."""
+    if not prefix or not all(sign.isascii() and (sign.isalnum() or sign in "-_.") for sign in prefix):
+        raise BadRequest(f"the key prefix {prefix!r} must be letters, digits, `-`, `_` and `.`")
+    return prefix
+
+
+def memory_key(key: str) -> str:
+    """Return `key`; raises `InvalidKey` for an empty, overlong or unencodable one."""
+    if not key:
+        raise InvalidKey("a memory key cannot be empty")
+    if len(key) > MAX_KEY_CHARS:
+        raise InvalidKey(f"a memory key has at most {MAX_KEY_CHARS} characters, not {len(key)}")
+    try:
+        return plain(key, "memory key")
+    except BadRequest as error:
+        raise InvalidKey(str(error)) from None
+
+
+def plain(text: str, what: str) -> str:
+    """Return `text`; raises `BadRequest` for half a surrogate pair, which no encoding can carry."""
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise BadRequest(
+            f"the {what} holds half of a character at position {error.start}: send whole text"
+        ) from None
+    return text
+
+
+def tag_words(tags: Sequence[str]) -> list[str]:
+    """Tags as they are compared, each once, in one order: `#channel`, or the folded words of a keyword."""
+    return sorted({_tag_word(tag.strip()) for tag in tags if tag.strip()})
+
+
+def channel_tag(channel: str) -> str:
+    return "#" + channel.removeprefix("#").casefold()
+
+
+def _tag_word(tag: str) -> str:
+    return channel_tag(tag) if tag.startswith("#") else " ".join(terms(tag)) or fold(tag)
+
+
+def _slot(scope: Scope) -> str:
+    shared = scope.kind is ScopeKind.SHARED
+    return f"{'s' if shared else 'u'}:{_encoded(scope.owner)}"
+
+
+def _tail(scope: Scope) -> str:
+    return f"{_LETTERS[scope.kind]}:{_encoded(scope.agent)}:"
+
+
+def _encoded(part: str) -> str:
+    encoded = quote(part, safe="", errors="surrogatepass")
+    if len(encoded) > MAX_SCOPE_CHARS:
+        raise BadRequest(
+            f"the name of a scope takes {len(encoded)} bytes; at most {MAX_SCOPE_CHARS} are possible"
+        )
+    return encoded

@@ -1,0 +1,17 @@
+-- Gives a memory a vector if its words are still the ones that were embedded (T49). ARGV[1] is the request, ARGV[2] the vector.
+local R = cjson.decode(ARGV[1])
+local S = scope_at(0, R.scope, R.kind)
+
+local memory = load(S, R.key)
+if not memory or memory.value ~= R.value then return 0 end
+local from = lanes_of(S)[memory.lane]
+local base = tonumber(redis.call('ZSCORE', from.set, R.key))
+local lane = lane_for(S, R.emb, memory.words)
+if lane.n ~= from.n then
+  enter(S, lane, R.key, carried_base(S, from, base, lane, R.today))
+  leave(S, from.n, R.key)
+  if memory.emb ~= NO_EMBEDDER then redis.call('HDEL', name_of(S, R.key), 'v_' .. memory.emb) end
+end
+redis.call('HSET', name_of(S, R.key), 'lane', lane.n, 'emb', R.emb, 'terms', R.terms, 'v_' .. R.emb, ARGV[2])
+changed(S)
+return 1

@@ -1,0 +1,192 @@
+-- One search of one turn over all its scopes: prefix, nearest memories, the used set, the counting. ARGV[1] is the request,
+-- ARGV[2] the vector. On a cluster it runs per slot with `commit` off, and once more per slot with `touch`, the used set that
+-- was chosen over all of them.
+local R = cjson.decode(ARGV[1])
+local VECTOR = ARGV[2]
+
+local scopes = {}
+for i, wanted in ipairs(R.scopes) do
+  local S = scope_at(i - 1, wanted.id, wanted.kind)
+  S.order, S.wanted = i, wanted
+  if opted_out(S, R.consent) then return cjson.encode({opted_out = true}) end
+  scopes[i] = S
+end
+
+local said = {}
+for _, term in ipairs(R.context) do said[term] = true end
+
+local function spoken(tag)
+  for word in string.gmatch(tag, '%S+') do
+    if not said[word] then return false end
+  end
+  return true
+end
+
+-- A keyword must have been said, a #channel must be this one, and both filters must pass (T20).
+local function visible(lane)
+  local keywords, channels = nil, nil
+  for tag in string.gmatch(lane.words, '[^\31]+') do
+    if string.sub(tag, 1, 1) == '#' then
+      channels = channels or tag == R.channel
+    else
+      keywords = keywords or spoken(tag)
+    end
+  end
+  return keywords ~= false and channels ~= false
+end
+
+local function see_lanes(S)
+  S.visible, S.searched, S.size = {}, {}, 0
+  local numbers = {}
+  for _, lane in ipairs(sorted_lanes(S)) do
+    if visible(lane) then
+      S.visible[#S.visible + 1] = lane
+      numbers[#numbers + 1] = lane.n
+      if lane.emb == R.emb then
+        S.searched[#S.searched + 1] = lane
+        S.size = S.size + redis.call('ZCARD', lane.set)
+      end
+    end
+  end
+  S.numbers = table.concat(numbers, ',')
+end
+
+local function all_active()
+  return not R.decay or R.emb == NO_EMBEDDER
+end
+
+-- Active memories as they stand before this search's own counting (T25); none if the caller has them already.
+local function prefix_of(S)
+  local mark = redis.call('HGET', S.state, 'mark') or '0'
+  local answer = {mark = mark .. '/' .. S.numbers .. '/' .. (all_active() and 'all' or whole(R.days))}
+  if answer.mark == S.wanted.known then
+    answer.same = true
+    return answer
+  end
+  answer.active = {}
+  for _, lane in ipairs(S.visible) do
+    local edge = all_active() and '-inf' or '(' .. whole(dormant_at(lane, R.days))
+    local found = redis.call('ZRANGEBYSCORE', lane.set, edge, '+inf', 'WITHSCORES')
+    for i = 1, #found, 2 * BATCH do
+      local keys = {}
+      for j = i, math.min(i + 2 * BATCH - 1, #found), 2 do keys[#keys + 1] = found[j] end
+      local matched = redis.call('ZMSCORE', S.matched, unpack(keys))
+      for k, key in ipairs(keys) do
+        answer.active[#answer.active + 1] = view(S, load(S, key), found[i + 2 * k - 1], matched[k])
+      end
+    end
+  end
+  return answer
+end
+
+local function engine(S, query, rows)
+  local numbers = {}
+  for i, lane in ipairs(S.searched) do numbers[i] = lane.n end
+  -- The lane numbers are known only here; `@lane:{LANES}` cannot come from outside: braces are escaped there.
+  local text = string.gsub(query, '@lane:{LANES}', '@lane:{' .. table.concat(numbers, '|') .. '}')
+  if rows == 0 then
+    return redis.call('FT.SEARCH', R.index, text, 'LIMIT', '0', '0', 'TIMEOUT', '0', 'DIALECT', '2')
+  end
+  return redis.call('FT.SEARCH', R.index, text, 'PARAMS', '2', 'vector', VECTOR, 'RETURN', '2', 'terms', 'distance',
+    'SORTBY', 'distance', 'ASC', 'LIMIT', '0', whole(rows), 'TIMEOUT', '0', 'DIALECT', '2')
+end
+
+local function collect(S, reply, documents)
+  local found = 0
+  for i = 2, #reply, 2 do
+    local fields = reply[i + 1] or {}
+    local document = {scope = S, key = key_of(S, reply[i]), terms = {}, cosine = 0}
+    for j = 1, #fields, 2 do
+      if fields[j] == 'terms' then
+        for term in string.gmatch(fields[j + 1], '[^\31]+') do document.terms[term] = true end
+      else
+        local distance = tonumber(fields[j + 1])
+        document.cosine = distance and distance == distance and 1 - distance or 0
+      end
+    end
+    documents[document.key] = document
+    found = found + 1
+  end
+  return found
+end
+
+-- The candidates of one scope; false when the index does not hold all of it yet (it is being built): then nothing may age.
+local function search(S, hits)
+  if S.size == 0 then return true end
+  local documents = {}
+  local rows = math.min(R.candidates, S.size)
+  local complete = collect(S, engine(S, S.wanted.nearest, rows), documents) == rows
+  if S.size > rows then
+    if S.wanted.lexical then collect(S, engine(S, S.wanted.lexical, rows), documents) end
+    complete = complete and engine(S, S.wanted.all, 0)[1] >= S.size
+  end
+  score_all(documents, R.terms, R.weights)
+  for _, document in pairs(documents) do hits[#hits + 1] = document end
+  return complete
+end
+
+local function better(a, b)
+  if a.score ~= b.score then return a.score > b.score end
+  if a.scope.order ~= b.scope.order then return a.scope.order < b.scope.order end
+  return a.key < b.key
+end
+
+-- The used set: the best few over all scopes together that pass the floor (T05, T06).
+local function judge(hits)
+  table.sort(hits, better)
+  for i, hit in ipairs(hits) do
+    hit.used = i <= R.used and hit.score >= R.floor
+    hit.reason = hit.used and 'used' or hit.score < R.floor and 'below_floor' or 'beyond_used_set'
+  end
+end
+
+-- Ticks the clocks of what was searched and takes the used ones back to zero (T02 to T04, T13).
+local function count(used)
+  local moved = {}
+  for _, S in ipairs(scopes) do
+    for _, lane in ipairs(S.searched) do moved[S] = tick(S, lane, R.today) or moved[S] end
+  end
+  for _, hit in ipairs(used) do
+    local S = hit.scope
+    local n = redis.call('HGET', name_of(S, hit.key), 'lane')
+    local lane = n and lanes_of(S)[n]
+    if lane then
+      local base = tonumber(redis.call('ZSCORE', lane.set, hit.key))
+      moved[S] = moved[S] or base <= dormant_at(lane, R.days)
+      if base < lane.clock then enter(S, lane, hit.key, lane.clock) end
+      redis.call('ZADD', S.matched, 'GT', whole(R.now), hit.key)
+    end
+  end
+  for S in pairs(moved) do
+    if moved[S] then changed(S) end
+  end
+end
+
+for _, S in ipairs(scopes) do see_lanes(S) end
+
+if R.touch then
+  local used = {}
+  for i, hit in ipairs(R.touch) do used[i] = {scope = scopes[hit.scope], key = hit.key} end
+  count(used)
+  return cjson.encode({touched = #used})
+end
+
+local answer = {scopes = {}, hits = {}, searched = false, tokens = 0}
+for i, S in ipairs(scopes) do
+  answer.scopes[i] = prefix_of(S)
+  answer.tokens = answer.tokens + totals(S).tokens
+end
+if R.search then
+  local hits, used = {}, {}
+  answer.searched = true
+  for _, S in ipairs(scopes) do answer.searched = search(S, hits) and answer.searched end
+  judge(hits)
+  for i, hit in ipairs(hits) do
+    if i > R.hits and not hit.used then break end
+    answer.hits[i] = {scope = hit.scope.order, memory = view(hit.scope, load(hit.scope, hit.key)), score = hit.score,
+      vector = hit.vector, lexical = hit.lexical, used = hit.used, reason = hit.reason}
+    if hit.used then used[#used + 1] = hit end
+  end
+  if R.commit and R.decay and answer.searched then count(used) end
+end
+return cjson.encode(answer)

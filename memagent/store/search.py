@@ -1,0 +1,57 @@
+"""What one search sends: `lua/recall.lua` reads it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from memagent.matching import LEXICAL_WEIGHT, LONG_MEMORY_TERMS
+from memagent.store import CONSENT, RecallQuery
+from memagent.store.index import Index, query_terms
+from memagent.store.keys import channel_tag, embedder_tag, scope_id
+from memagent.store.rows import day_number, half_precision, milliseconds
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from memagent.memory import Scope
+
+
+def recall_request(
+    index: Index | None, scopes: Sequence[Scope], query: RecallQuery
+) -> tuple[dict[str, Any], list[bytes]]:
+    """The request and its vector. Raises `BadRequest` for a vector that the index cannot compare."""
+    searching = index if query.vector is not None and scopes else None
+    words = query_terms(query.terms)
+    request = {
+        "scopes": [_scope_row(searching, scope, query.candidates, words) for scope in scopes],
+        "index": index.name if index else "",
+        "emb": embedder_tag(query.embedder),
+        "search": searching is not None,
+        "terms": words,
+        "context": list(query.context_terms),
+        "channel": channel_tag(query.channel),
+        "floor": query.floor,
+        "used": query.used,
+        "candidates": query.candidates,
+        "hits": query.hits,
+        "decay": query.decay,
+        "days": query.dormant_after_days,
+        "commit": query.commit,
+        "weights": {"lexical": LEXICAL_WEIGHT, "long": LONG_MEMORY_TERMS, **query.weights},
+        "consent": CONSENT,
+        "now": milliseconds(query.now),
+        "today": day_number(query.now),
+    }
+    if index is None or query.vector is None:
+        return request, []
+    return request, [half_precision(query.vector, index.dimensions)]
+
+
+def _scope_row(index: Index | None, scope: Scope, candidates: int, words: Sequence[str]) -> dict[str, Any]:
+    name = scope_id(scope)
+    row: dict[str, Any] = {"id": name, "kind": scope.kind.value}
+    if index is not None:
+        row |= {"nearest": index.nearest(name, candidates), "all": index.all_of(name)}
+        if words:
+            row["lexical"] = index.nearest(name, candidates, terms=words)
+    return row
