@@ -48,8 +48,8 @@ def build(
     """Make the request for a chat and the memories of its scope.
 
     `instructions`, variables resolved, replace ours together with the lines about keys and limits. `injected` is what
-    memagent put into the chat itself (`context.injected_words`). Without `system_role` (Bedrock, see
-    `wants_merged_system`) everything is one user message.
+    memagent put into the chat itself (`context.injected_words`). Without `system_role` everything is one user message
+    (`ModelTarget.merge_system_into_user`, spec/librechat.md §4.5).
     """
     window = read_window(messages, budget.messages, injected or {})
     chat = input_text(window, max_tokens=budget.tokens, count=count)
@@ -90,8 +90,3 @@ def status(memories: Sequence[Memory], rules: Rules) -> str:
         remaining=plain_number(max((limit or 0) - used, 0)),
         memories=keyed_listing(memories),
     )
-
-
-def wants_merged_system(model: str) -> bool:
-    """Whether a model wants its instructions inside the first user message (spec/librechat.md §4.5); `model` as in `ModelTarget`."""
-    return model.startswith("bedrock/")

@@ -1,0 +1,52 @@
+"""The way to an OpenAI-compatible endpoint: what its configuration asks of HTTP and the SDK does not offer.
+
+Header values in Latin-1 (spec/librechat.md §3.5), a base URL that is the whole address, and no redirects: they would carry
+the headers, which name a user, to another host.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import httpx
+
+if TYPE_CHECKING:
+    from memagent.config.endpoints import ModelTarget
+
+
+class Connection:
+    """One pool of connections for all endpoints; belongs to the event loop that first used it."""
+
+    def __init__(self) -> None:
+        self._pool: httpx.AsyncClient | None = None
+
+    def client(self, target: ModelTarget) -> Any:
+        """Return an SDK client for one call to `target`; it holds nothing that needs closing."""
+        from openai import AsyncOpenAI  # noqa: PLC0415  loaded by litellm anyway, and as slow
+
+        if self._pool is None:
+            self._pool = httpx.AsyncClient(follow_redirects=False)
+        # The SDK takes any client of this shape, whatever the package it names in its types.
+        http: Any = httpx.AsyncClient(transport=_Endpoint(self._pool, target), follow_redirects=False)
+        return AsyncOpenAI(api_key=target.api_key, base_url=target.base_url, max_retries=0, http_client=http)
+
+    async def close(self) -> None:
+        if self._pool is not None:
+            await self._pool.aclose()
+            self._pool = None
+
+
+class _Endpoint(httpx.AsyncBaseTransport):
+    """Hands requests for one target to the pool; closing it leaves the pool open."""
+
+    def __init__(self, pool: httpx.AsyncClient, target: ModelTarget) -> None:
+        self._pool = pool
+        self._target = target
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        request.headers.encoding = "latin-1"
+        for name, value in self._target.headers.items():
+            request.headers[name] = value
+        if self._target.direct and self._target.base_url is not None:
+            request.url = httpx.URL(self._target.base_url)
+        return await self._pool.send(request, stream=True)
