@@ -6,16 +6,15 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from memagent.config.check.draft import Draft
-from memagent.config.document import parse
-from memagent.config.findings import Level, LibreChat
+from memagent.config.document import parse, plain
+from memagent.config.findings import LibreChat
 from memagent.config.nodes import Mapping as MappingNode
 from memagent.config.nodes import Scalar
 from memagent.config.spelling import meant
-from memagent.config.values import value_of
 from memagent.errors import ConfigUnusable
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from memagent.config.check.draft import Path
     from memagent.config.document import Document
@@ -75,11 +74,19 @@ def load_agents(data: bytes, *, file: str) -> Agents:
     draft.findings.extend(document.findings)
     if document.root is not None:
         _check_file(draft)
-    faults = sorted(draft.findings, key=lambda finding: finding.sort_key())
-    if any(finding.level is Level.ERROR for finding in faults):
-        raise ConfigUnusable(f"{file}: {faults[0].message}", faults)
-    content = value_of(document.root) or {}
+    if document.root is None or draft.findings:
+        faults = sorted(draft.findings, key=lambda finding: finding.sort_key())
+        raise ConfigUnusable(summary(faults), faults)
+    content: Any = plain(document.root)
     return Agents({name: agent_spec(block, name=name) for name, block in content.items()}, file)
+
+
+def summary(faults: Sequence[Finding]) -> str:
+    """The first fault with its place, and how many there are besides."""
+    first = faults[0]
+    place = f"{first.file}:{first.span.start.line}:{first.span.start.column}" if first.span else first.file
+    more = f", and {len(faults) - 1} more" if len(faults) > 1 else ""
+    return f"{place}: {first.code}: {first.message}{more}"
 
 
 def unknown_agent(document: Document, agents: Agents | None) -> Finding | None:
@@ -109,8 +116,6 @@ def unknown_agent(document: Document, agents: Agents | None) -> Finding | None:
 
 def _check_file(draft: Draft) -> None:
     root = draft.document.root
-    if isinstance(root, Scalar) and root.value is None:
-        return
     if not isinstance(root, MappingNode):
         _wrong_type(draft, (), "a mapping of ids to agents")
         return

@@ -9,11 +9,10 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
-from memagent.config.agents import agent_spec, unknown_agent
+from memagent.config.agents import agent_spec, summary, unknown_agent
 from memagent.config.check import check
-from memagent.config.document import Document, parse
+from memagent.config.document import Document, parse, plain
 from memagent.config.findings import Level
-from memagent.config.values import value_of
 from memagent.errors import ConfigUnusable
 
 if TYPE_CHECKING:
@@ -116,11 +115,13 @@ def load_settings(
     faults = [finding for finding in findings if stops_a_run(finding)] + ([missing] if missing else [])
     if faults:
         faults.sort(key=lambda finding: finding.sort_key())
-        raise ConfigUnusable(_summary(document.file, faults), faults)
-    root = value_of(document.root)
-    endpoints = _mapping(_mapping(root).get("endpoints"))
+        raise ConfigUnusable(
+            f"{summary(faults)}; `memagent validate {document.file}` shows everything", faults
+        )
+    root = _mapping(plain(document.root) if document.root else None)
+    endpoints = _mapping(root.get("endpoints"))
     return Settings(
-        memory=_memory(_mapping(root), agents),
+        memory=_memory(root, agents),
         endpoints=tuple(_custom(_mapping(entry)) for entry in endpoints.get("custom") or ()),
         all_headers=_texts(_mapping(endpoints.get("all")).get("headers")),
         built_in_headers={
@@ -143,13 +144,6 @@ def stops_a_run(finding: Finding) -> bool:
         or path[:2] in {("endpoints", "custom"), ("endpoints", "all")}
     )
     return finding.level is Level.ERROR and concerns_us
-
-
-def _summary(file: str, faults: list[Finding]) -> str:
-    first = faults[0]
-    place = f"{file}:{first.span.start.line}:{first.span.start.column}" if first.span else file
-    more = f", and {len(faults) - 1} more" if len(faults) > 1 else ""
-    return f"{place}: {first.code}: {first.message}{more}; `memagent validate {file}` shows everything"
 
 
 def _memory(root: Mapping[str, Any], agents: Agents | None) -> MemorySettings:
