@@ -25,8 +25,12 @@ config = click.option(
     help="The librechat.yaml; MEMAGENT_CONFIG or ./librechat.yaml if not given.",
 )
 user = click.option("--user", required=True, metavar="ID", help="Whose memory.")
-agent = click.option("--agent", default="", metavar="ID", help="The partition of an agent with its own memory.")
-shared = click.option("--shared", default="", metavar="NAME", help="A shared scope instead of the user's own.")
+agent = click.option(
+    "--agent", default="", metavar="ID", help="The partition of an agent with its own memory."
+)
+shared = click.option(
+    "--shared", default="", metavar="NAME", help="A shared scope instead of the user's own."
+)
 as_json = click.option("--json", "as_json", is_flag=True, help="JSON on stdout.")
 
 
