@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import asyncio
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import replace
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, Protocol
 
+from memagent.config.endpoints import ModelTarget
 from memagent.errors import EmbedderFault
 from memagent.lexicon import content_words
 from memagent.llm.centring import centre, centred, unit, version, without_subject
@@ -36,13 +37,13 @@ UNCALIBRATED_FLOOR = 0.5
 
 HASHED_FLOOR = 0.2
 
+REQUEST_TIMEOUT_S = 10.0
+
 
 class EmbedTexts(Protocol):
-    """What an embedder needs of the gateway: one request, one vector of plain floats per text, in order."""
+    """What an embedder needs of the gateway: one request, one vector of plain numbers per text, in order."""
 
-    async def __call__(
-        self, model: str, texts: Sequence[str], *, api_key: str | None, base_url: str | None, timeout_s: float
-    ) -> Sequence[Sequence[float]]:
+    async def __call__(self, target: ModelTarget, texts: Sequence[str], /) -> Sequence[Sequence[float]]:
         """Raise `EmbedderFault` when the model cannot be used."""
         ...
 
@@ -118,22 +119,13 @@ class RemoteEmbedder:
     _BATCH = 64  # the least of what the large providers take in one request
 
     def __init__(
-        self,
-        model: str,
-        *,
-        dimensions: int,
-        embed: EmbedTexts,
-        api_key: str | None = None,
-        base_url: str | None = None,
-        timeout_s: float = 10.0,
-        floor: float = UNCALIBRATED_FLOOR,
+        self, target: ModelTarget, *, dimensions: int, embed: EmbedTexts, floor: float = UNCALIBRATED_FLOOR
     ) -> None:
-        self.id = f"{model}-{dimensions}-raw"
+        self.id = f"{target.model}-{dimensions}-raw"
         self.dimensions = dimensions
         self.floor = floor
-        self._model = model
+        self._target = target
         self._embed = embed
-        self._target: dict[str, Any] = {"api_key": api_key, "base_url": base_url, "timeout_s": timeout_s}
 
     async def query(self, text: str) -> Vector:
         return (await self._vectors([legible(text)[:QUERY_CHARS]]))[0]
@@ -149,16 +141,16 @@ class RemoteEmbedder:
         import numpy as np  # noqa: PLC0415  must not load for the validator
 
         # Providers refuse an empty input; a blank says as little.
-        rows = await self._embed(self._model, [text or " " for text in texts], **self._target)
+        rows = await self._embed(self._target, [text or " " for text in texts])
         if len(rows) != len(texts) or any(len(row) != self.dimensions for row in rows):
             lengths = sorted({len(row) for row in rows})
             raise EmbedderFault(
-                f"{self._model} answered {len(rows)} vectors of {lengths} dimensions for {len(texts)} texts; "
+                f"{self._target.model} answered {len(rows)} vectors of {lengths} dimensions for {len(texts)} texts; "
                 f"expected {self.dimensions} dimensions: correct the configured dimensions, or the model"
             )
         matrix: Matrix = np.asarray(rows, dtype=np.float32)
         if not np.isfinite(matrix).all():
-            raise EmbedderFault(f"{self._model} answered a vector with NaN or infinity in it")
+            raise EmbedderFault(f"{self._target.model} answered a vector with NaN or infinity in it")
         return list(unit(matrix))
 
 
@@ -186,41 +178,34 @@ class HashedEmbedder:
         return list(unit(matrix))
 
 
-@dataclass(frozen=True, slots=True)
-class EmbedderChoice:
-    """Which embedder, as configured: `name` is `local`, `none`, `hashed` or a litellm model.
+async def open_embedder(
+    name: str,
+    *,
+    embed: EmbedTexts,
+    dimensions: int | None = None,
+    floor: float | None = None,
+    target: ModelTarget | None = None,
+) -> Embedder | None:
+    """Make the embedder `local`, `none`, `hashed` or a litellm model; None for `none`: memory without search (T45).
 
-    `dimensions` None asks a litellm model once; `floor` None takes the embedder's own.
+    `dimensions` are asked of a litellm model; without them one call learns its own. `floor` replaces the embedder's.
+    `target` says where a litellm model is when that is not at its provider's. Raises `EmbedderFault`.
     """
-
-    name: str = "local"
-    dimensions: int | None = None
-    floor: float | None = None
-    api_key: str | None = None
-    base_url: str | None = None
-    timeout_s: float = 10.0
-
-
-async def open_embedder(choice: EmbedderChoice, *, embed: EmbedTexts) -> Embedder | None:
-    """Make the chosen embedder; None for `none`: memory without search (T45). Raises `EmbedderFault`."""
-    match choice.name:
+    match name:
         case "none":
             return None
         case "local":
-            return LocalEmbedder(floor=LOCAL_FLOOR if choice.floor is None else choice.floor)
+            return LocalEmbedder(floor=LOCAL_FLOOR if floor is None else floor)
         case "hashed":
-            return HashedEmbedder(floor=HASHED_FLOOR if choice.floor is None else choice.floor)
-    target: dict[str, Any] = {
-        "api_key": choice.api_key,
-        "base_url": choice.base_url,
-        "timeout_s": choice.timeout_s,
-    }
-    dimensions = choice.dimensions
+            return HashedEmbedder(floor=HASHED_FLOOR if floor is None else floor)
+    target = target or ModelTarget(name, timeout_s=REQUEST_TIMEOUT_S)
     if dimensions is None:
-        rows = await embed(choice.name, ["How long is a vector of yours?"], **target)
-        dimensions = len(rows[0]) if rows else 0
-    floor = UNCALIBRATED_FLOOR if choice.floor is None else choice.floor
-    return RemoteEmbedder(choice.name, dimensions=dimensions, embed=embed, floor=floor, **target)
+        dimensions = len((await embed(target, ["How long is a vector of yours?"]))[0])
+    else:
+        target = replace(target, parameters={**target.parameters, "dimensions": dimensions})
+    return RemoteEmbedder(
+        target, dimensions=dimensions, embed=embed, floor=UNCALIBRATED_FLOOR if floor is None else floor
+    )
 
 
 def legible(text: str) -> str:

@@ -15,6 +15,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from memagent.config.endpoints import ModelTarget
 from memagent.errors import EmbedderFault
 from memagent.llm.centring import PASSAGES, QUERIES, centre, unit, version, without_subject
 from memagent.llm.embedders import (
@@ -22,7 +23,6 @@ from memagent.llm.embedders import (
     PASSAGE_CHARS,
     QUERY_CHARS,
     UNCALIBRATED_FLOOR,
-    EmbedderChoice,
     HashedEmbedder,
     LocalEmbedder,
     RemoteEmbedder,
@@ -50,10 +50,10 @@ class Provider:
     def __init__(self, width: int = 3, *, rows: list[list[float]] | None = None) -> None:
         self.width, self.rows = width, rows
         self.requests: list[list[str]] = []
+        self.targets: list[ModelTarget] = []
 
-    async def __call__(
-        self, model: str, texts: Sequence[str], *, api_key: str | None, base_url: str | None, timeout_s: float
-    ) -> Sequence[Sequence[float]]:
+    async def __call__(self, target: ModelTarget, texts: Sequence[str], /) -> Sequence[Sequence[float]]:
+        self.targets.append(target)
         self.requests.append(list(texts))
         return self.rows if self.rows is not None else [[3.0] + [4.0] * (self.width - 1) for _ in texts]
 
@@ -200,7 +200,7 @@ def test_generic_sentences_stand_in_four_languages_on_both_sides() -> None:
 
 
 async def test_a_remote_vector_is_brought_to_unit_length() -> None:
-    embedder = RemoteEmbedder("openai/some-model", dimensions=2, embed=Provider(2))
+    embedder = RemoteEmbedder(ModelTarget("openai/some-model"), dimensions=2, embed=Provider(2))
     assert np.allclose(await embedder.query("hi"), [0.6, 0.8])
     assert embedder.id == "openai/some-model-2-raw"
     assert embedder.floor == UNCALIBRATED_FLOOR
@@ -208,7 +208,9 @@ async def test_a_remote_vector_is_brought_to_unit_length() -> None:
 
 async def test_many_passages_go_in_batches_and_come_back_in_order() -> None:
     provider = Provider()
-    vectors = await RemoteEmbedder("m", dimensions=3, embed=provider).passages([str(n) for n in range(130)])
+    vectors = await RemoteEmbedder(ModelTarget("m"), dimensions=3, embed=provider).passages(
+        [str(n) for n in range(130)]
+    )
     assert [len(request) for request in provider.requests] == [64, 64, 2]
     assert [text for request in provider.requests for text in request] == [str(n) for n in range(130)]
     assert len(vectors) == 130
@@ -216,14 +218,14 @@ async def test_many_passages_go_in_batches_and_come_back_in_order() -> None:
 
 async def test_t27_a_query_is_one_request() -> None:
     provider = Provider()
-    await RemoteEmbedder("m", dimensions=3, embed=provider).query("What should I cook?" * 1_000)
+    await RemoteEmbedder(ModelTarget("m"), dimensions=3, embed=provider).query("What should I cook?" * 1_000)
     assert len(provider.requests) == 1
     assert len(provider.requests[0][0]) == QUERY_CHARS
 
 
 async def test_an_empty_text_is_sent_as_a_blank() -> None:
     provider = Provider()
-    await RemoteEmbedder("m", dimensions=3, embed=provider).passages(["", "\ud800"])
+    await RemoteEmbedder(ModelTarget("m"), dimensions=3, embed=provider).passages(["", "\ud800"])
     assert provider.requests == [[" ", "\ufffd"]]
 
 
@@ -234,28 +236,37 @@ async def test_an_empty_text_is_sent_as_a_blank() -> None:
 )
 async def test_an_answer_of_another_shape_is_a_fault(rows: list[list[float]]) -> None:
     with pytest.raises(EmbedderFault):
-        await RemoteEmbedder("m", dimensions=3, embed=Provider(rows=rows)).query("hi")
+        await RemoteEmbedder(ModelTarget("m"), dimensions=3, embed=Provider(rows=rows)).query("hi")
 
 
 async def test_none_is_no_embedder() -> None:
-    assert await open_embedder(EmbedderChoice("none"), embed=Provider()) is None
+    assert await open_embedder("none", embed=Provider()) is None
 
 
 async def test_a_floor_can_be_set_for_every_embedder() -> None:
     for name, own in (("local", LOCAL_FLOOR), ("hashed", 0.2), ("openai/x", UNCALIBRATED_FLOOR)):
         for floor, expected in ((None, own), (0.0, 0.0), (0.7, 0.7)):
-            embedder = await open_embedder(EmbedderChoice(name, floor=floor), embed=Provider())
+            embedder = await open_embedder(name, floor=floor, embed=Provider())
             assert embedder is not None
             assert embedder.floor == expected
 
 
 async def test_an_unknown_length_is_asked_for_once_and_a_known_one_never() -> None:
     asked, told = Provider(5), Provider(5)
-    embedder = await open_embedder(EmbedderChoice("openai/x"), embed=asked)
+    embedder = await open_embedder("openai/x", embed=asked)
     assert embedder is not None
     assert embedder.dimensions == 5
-    await open_embedder(EmbedderChoice("openai/x", dimensions=5), embed=told)
+    await open_embedder("openai/x", dimensions=5, embed=told)
     assert (len(asked.requests), len(told.requests)) == (1, 0)
+
+
+async def test_configured_dimensions_are_asked_of_the_model() -> None:
+    provider = Provider(5)
+    embedder = await open_embedder("openai/x", dimensions=5, embed=provider)
+    assert embedder is not None
+    await embedder.query("hi")
+    assert provider.targets[0].model == "openai/x"
+    assert provider.targets[0].parameters == {"dimensions": 5}
 
 
 # -- hashed words --------------------------------------------------------------------------------------------------------
