@@ -192,14 +192,13 @@ async def _day(memory: Memagent, scope: Any, clock: Clock, *, day: str, said: st
 
 
 def _conversation(path: Path) -> Mapping[str, Any]:
-    from memagent.config.document import parse  # noqa: PLC0415
-    from memagent.config.nodes import value_of  # noqa: PLC0415
+    from memagent.config.document import parse, plain  # noqa: PLC0415
 
     try:
         document = parse(path.read_bytes(), str(path))
     except OSError as error:
         raise BadRequest(f"{path} cannot be read: {error.strerror}") from None
-    script = value_of(document.root) if document.root else None
+    script = plain(document.root) if document.root else None
     if not isinstance(script, dict) or not {"user", "name", "email", "turns"} <= script.keys():
         raise BadRequest(f"{path} is not a conversation: it needs `user`, `name`, `email` and `turns`")
     return script

@@ -12,9 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from memagent.config.document import Mapping as MappingNode
-from memagent.config.document import Scalar, parse
-from memagent.config.document import Sequence as SequenceNode
+from memagent.config.document import parse, plain
 from memagent.errors import BadRequest
 from memagent.llm import Usage
 from memagent.memory import ToolCall
@@ -22,8 +20,6 @@ from memagent.memory import ToolCall
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
-
-    from memagent.config.document import Node
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,13 +92,18 @@ class Script:
         """Read a file of recorded answers; raises `BadRequest` that names the place of a fault."""
         document = parse(path.read_bytes(), str(path))
         if document.root is None:
-            raise BadRequest(f"{path}: not YAML that can be read")
+            raise BadRequest(f"{path}: {'; '.join(finding.message for finding in document.findings)}")
+        return cls.from_data(plain(document.root), file=str(path))
+
+    @classmethod
+    def from_data(cls, data: Any, *, file: str = "the script") -> Script:
+        """Read what such a file holds; raises `BadRequest` that names the place of a fault."""
         try:
-            return _File.model_validate(_plain(document.root)).script()
+            return _File.model_validate(data).script()
         except ValidationError as error:
             seen = error.errors(include_url=False, include_input=False, include_context=False)
             faults = "; ".join(f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in seen)
-            raise BadRequest(f"{path}: {faults}") from None
+            raise BadRequest(f"{file}: {faults}") from None
 
     def play(self, user: str, *, offers_tools: bool) -> Answer:
         """Return the answer to a request with this last user message, and count it as played."""
@@ -129,17 +130,6 @@ class Script:
             and rule.user.casefold() in message
             and bool(rule.answers)
         )
-
-
-def _plain(node: Node) -> Any:
-    match node:
-        case Scalar():
-            return node.value
-        case SequenceNode():
-            return [_plain(item) for item in node.items]
-        case MappingNode():
-            return {entry.key: _plain(entry.value) for entry in node.entries.values()}
-    return None
 
 
 class _Strict(BaseModel):

@@ -118,6 +118,16 @@ def recalled(value: Mapping[str, Any], *, explain: bool) -> RenderableType:
     return Group(*blocks)
 
 
+def forecast(rows: Sequence[Mapping[str, Any]], *, days: int) -> RenderableType:
+    """What would happen, day of chatting by day of chatting; days without a chat change nothing."""
+    if not rows:
+        return Text(f"nothing would go dormant or be forgotten within {days} days of chatting")
+    table = _table("chat day", "not before", "key", "what", "why")
+    for row in rows:
+        table.add_row(str(row["day"]), row["earliest"], Text(row["key"], style="bold"), row["fate"], Text(row["why"]))
+    return table
+
+
 def imported(value: Mapping[str, Any]) -> RenderableType:
     """What an import took in, knew already, and refused with the reason."""
     verb = "would be taken in" if value["dry_run"] else "taken in"

@@ -1,0 +1,198 @@
+"""Who asks, and what they may do. A user is proven by LibreChat's token, by a session of ours, or by a backend that is trusted.
+
+A backend's API key comes with the user in a header; a user's token is about that user alone, whatever else a request says.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import secrets
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated, Any
+
+import jwt
+from fastapi import Depends, Request
+
+from memagent.errors import ConfigUnusable, Forbidden, Unauthenticated
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from datetime import datetime
+
+USER_HEADER = "X-Memagent-User"
+KEY_PREFIX = "mk_"
+SESSION_COOKIE = "memagent_session"
+SESSION_AUDIENCE = "memagent-session"
+LINK_AUDIENCE = "memagent-link"
+
+
+class May(StrEnum):
+    """What a credential is for. A user's own token or session may `read` and `write` that user, and nothing else."""
+
+    TURNS = "turns"
+    """Hand over turns and ask for context."""
+    READ = "read"
+    WRITE = "write"
+    ADMIN = "admin"
+    """Dead letters, erasure, metrics; no user's memories by itself."""
+
+
+OWN = frozenset({May.READ, May.WRITE})
+
+
+@dataclass(frozen=True, slots=True)
+class Principal:
+    """A proven caller. `user` is None for a key that names nobody; `via` names the credential, for logs."""
+
+    user: str | None
+    may: frozenset[May]
+    via: str
+
+
+@dataclass(frozen=True, slots=True)
+class ApiKey:
+    name: str
+    may: frozenset[May]
+    digest: str
+
+
+@dataclass(frozen=True, slots=True)
+class Credentials:
+    """What this server accepts. `jwt_secret` is LibreChat's `JWT_SECRET`, `session_secret` signs sessions of ours.
+
+    `fixed_user` is everybody, on a server that one person runs for themselves on loopback.
+    """
+
+    keys: tuple[ApiKey, ...] = ()
+    jwt_secret: str | None = None
+    session_secret: str = ""
+    fixed_user: str | None = None
+
+
+def parse_keys(text: str) -> tuple[ApiKey, ...]:
+    """Read `name:turns+read:sha256` rows, separated by blanks; raises `ConfigUnusable` that names the row, never a key."""
+    keys = []
+    for number, row in enumerate(text.split(), 1):
+        parts = row.split(":")
+        known = {may.value for may in May}
+        digest = parts[2] if len(parts) == 3 else ""  # noqa: PLR2004  name, permissions, digest
+        wanted = parts[1].split("+") if digest else []
+        if len(digest) != 64 or set(digest) - set("0123456789abcdef") or not set(wanted) <= known:  # noqa: PLR2004  SHA-256
+            raise ConfigUnusable(
+                f"MEMAGENT_API_KEYS, row {number}: not `name:permissions:sha256` with permissions of "
+                f"{'+'.join(sorted(known))}; `memagent key` makes one"
+            )
+        keys.append(ApiKey(parts[0], frozenset(May(each) for each in wanted), digest))
+    return tuple(keys)
+
+
+def new_key(name: str, may: frozenset[May]) -> tuple[str, str]:
+    """A fresh key and its row for MEMAGENT_API_KEYS; the key is shown once and kept nowhere."""
+    key = KEY_PREFIX + secrets.token_urlsafe(32)
+    return key, f"{name}:{'+'.join(sorted(may))}:{digest_of(key)}"
+
+
+def digest_of(key: str) -> str:
+    return hashlib.sha256(key.encode()).hexdigest()
+
+
+def prove(headers: Mapping[str, str], cookies: Mapping[str, str], accepted: Credentials, *, now: datetime) -> Principal:
+    """The caller of a request; raises `Unauthenticated` or, for a user that a credential may not speak for, `Forbidden`."""
+    scheme, _, token = headers.get("authorization", "").partition(" ")
+    asked = headers.get(USER_HEADER.lower())
+    if scheme.lower() == "bearer" and token:
+        if token.startswith(KEY_PREFIX):
+            return _by_key(token, asked, accepted)
+        return _themselves(_claims(token, accepted.jwt_secret, now=now).get("id"), asked, "token")
+    if SESSION_COOKIE in cookies:
+        claims = _claims(cookies[SESSION_COOKIE], accepted.session_secret, now=now, audience=SESSION_AUDIENCE)
+        return _themselves(claims.get("sub"), asked, "session")
+    if accepted.fixed_user is not None:
+        return _themselves(accepted.fixed_user, asked, "fixed")
+    raise Unauthenticated(
+        f"no user is proven: send LibreChat's token as `Authorization: Bearer …`, or an API key and `{USER_HEADER}`"
+    )
+
+
+def _by_key(token: str, asked: str | None, accepted: Credentials) -> Principal:
+    digest = digest_of(token)
+    # Every key is compared, so that the time tells nothing about which one was near.
+    found = [key for key in accepted.keys if hmac.compare_digest(key.digest, digest)]
+    if not found:
+        raise Unauthenticated("this API key is not known here: it may have been rotated out")
+    return Principal(asked or None, found[0].may, found[0].name)
+
+
+def _themselves(user: Any, asked: str | None, via: str) -> Principal:
+    if not isinstance(user, str) or not user:
+        raise Unauthenticated("the token names no user")
+    if asked is not None and asked != user:
+        raise Forbidden("a user's own token speaks for that user only")
+    return Principal(user, OWN, via)
+
+
+def _claims(token: str, secret: str | None, *, now: datetime, audience: str | None = None) -> dict[str, Any]:
+    if not secret:
+        raise Unauthenticated("tokens are not accepted here: set JWT_SECRET to LibreChat's")
+    try:
+        # PyJWT reads the clock itself, so the times are checked here, against ours.
+        claims = jwt.decode(
+            token, secret, algorithms=["HS256"], audience=audience, options={"verify_exp": False, "verify_nbf": False}
+        )
+    except jwt.PyJWTError:
+        raise Unauthenticated("the token is not valid: sign in again") from None
+    if float(claims.get("exp", 0)) <= now.timestamp() or float(claims.get("nbf", 0)) > now.timestamp():
+        raise Unauthenticated("the token has expired: sign in again")
+    return dict(claims)
+
+
+def signed(user: str, secret: str, *, audience: str, expires: datetime) -> str:
+    """A token of ours: a login link's or a session's."""
+    return jwt.encode({"sub": user, "aud": audience, "exp": int(expires.timestamp())}, secret, algorithm="HS256")
+
+
+# -- dependencies of routes ----------------------------------------------------------------------------------------------
+
+
+def principal(request: Request) -> Principal:
+    state = request.app.state
+    found = prove(request.headers, request.cookies, state.credentials, now=state.memory.ports.clock())
+    if found.via == "session":
+        refuse_forged(request)
+    return found
+
+
+def refuse_forged(request: Request) -> None:
+    """A page elsewhere may send a visitor's cookie along, never our header: no script of another origin can set it."""
+    if request.method not in {"GET", "HEAD", "OPTIONS"} and request.headers.get("x-requested-with") != "memagent":
+        raise Forbidden("this request did not come from memagent's own page")
+
+
+def needs(may: May) -> Callable[[Principal], Principal]:
+    """A dependency: the caller, if they may."""
+
+    def allowed(caller: Annotated[Principal, Depends(principal)]) -> Principal:
+        if may not in caller.may:
+            raise Forbidden(f"this credential may not `{may.value}`")
+        return caller
+
+    return allowed
+
+
+def user_of(may: May) -> Callable[[Principal], str]:
+    """A dependency: the proven user, for a caller who may."""
+
+    def user(caller: Annotated[Principal, Depends(needs(may))]) -> str:
+        if caller.user is None:
+            raise Unauthenticated(f"no user is named: send `{USER_HEADER}` with the API key")
+        return caller.user
+
+    return user
+
+
+ReadUser = Annotated[str, Depends(user_of(May.READ))]
+WriteUser = Annotated[str, Depends(user_of(May.WRITE))]
+TurnUser = Annotated[str, Depends(user_of(May.TURNS))]
+Admin = Annotated[Principal, Depends(needs(May.ADMIN))]
