@@ -63,7 +63,7 @@ def redis_errors(doing: str) -> Iterator[None]:
         raise
     except Exception as error:
         if type(error).__module__.startswith("redisvl"):
-            raise mapped(error, doing) from error
+            raise mapped(error.__cause__ or error, doing) from error
         raise
 
 

@@ -142,7 +142,9 @@ class LanceVectors:
                 await table.delete(gone)
             else:
                 merge = table.merge_insert("id").when_matched_update_all().when_not_matched_insert_all()
-                await merge.when_not_matched_by_source_delete(gone).execute(_rows(generation, passages))
+                await merge.when_not_matched_by_source_delete(gone).execute(
+                    _rows(generation, passages), on_bad_vectors="null"
+                )
         await self._tidy(table)
 
     async def add(self, generation: Generation, passages: Sequence[Passage]) -> None:
@@ -151,7 +153,7 @@ class LanceVectors:
         with _faults():
             table = await self._table(generation)
             merge = table.merge_insert("id").when_matched_update_all().when_not_matched_insert_all()
-            await merge.execute(_rows(generation, passages))
+            await merge.execute(_rows(generation, passages), on_bad_vectors="null")
         await self._tidy(table)
 
     async def _tidy(self, table: Any) -> None:

@@ -1,37 +1,39 @@
 """Passages in Redis, through RedisVL on the query engine: one hash per row, one flat cosine index per embedder.
 
 Everything of one owner shares a hash tag. Owners and paths are hashed wherever they become part of a key or of a query,
-so no name can reach another owner's rows. Redis' and RedisVL's errors become ours here.
+so no name can reach another owner's rows.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from contextlib import contextmanager
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
-from redis import asyncio as redis_asyncio
-from redis import exceptions as redis_errors
 from redis.commands.search import reducers
 from redis.commands.search.aggregation import AggregateRequest
-from redisvl.exceptions import RedisVLError
+from redis.exceptions import WatchError
 from redisvl.index import AsyncSearchIndex
 from redisvl.query import CountQuery, FilterQuery, VectorQuery
 from redisvl.query.filter import Tag
 
-from memagent.errors import BadRequest, EngineMissing, StoreFault, StoreUnavailable
 from memagent.sessions.vectors import Frequencies, Generation, Kind, Passage
+from memagent.store.connection import connect
+from memagent.store.faults import redis_errors
+from memagent.store.keys import check_prefix
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
+    from redis.asyncio import Redis
     from redisvl.query.filter import FilterExpression
 
     from memagent.llm import Vector
 
+DOING = "searching or writing passages"
+"""What an error says was being done."""
 SCHEMA = 1
 """Part of every index and row name: another layout lives beside this one and is built anew."""
 MAX_ROWS = 1_000_000
@@ -45,20 +47,15 @@ SEPARATOR = "|"
 class RedisVectors:
     """A `VectorStore` in Redis. Open it with `open`; `prefix` keeps several installations in one database apart."""
 
-    def __init__(self, client: redis_asyncio.Redis, *, prefix: str = "ma:p") -> None:
+    def __init__(self, client: Redis, *, prefix: str = "ma") -> None:
         self._client = client
         self._prefix = prefix
         self._indexes: dict[str, AsyncSearchIndex] = {}
 
     @classmethod
-    def open(cls, url: str, *, prefix: str = "ma:p") -> RedisVectors:
-        """Connects at the first call, not here. Raises `BadRequest` for a URL that is none."""
-        try:
-            # RESP2: the engine answers FT.* in RESP3 in another shape, which RedisVL does not read.
-            client = redis_asyncio.Redis.from_url(url, protocol=2)
-        except ValueError:
-            raise BadRequest("this is no Redis URL: give redis://, rediss:// or unix://") from None
-        return cls(client, prefix=prefix)
+    def open(cls, url: str, *, prefix: str = "ma") -> RedisVectors:
+        """Connect at the first call, not here. Raises `BadRequest` for a URL or a prefix that cannot be."""
+        return cls(connect(url), prefix=check_prefix(prefix))
 
     async def close(self) -> None:
         await self._client.aclose()
@@ -66,15 +63,15 @@ class RedisVectors:
     # -- generations ---------------------------------------------------------------------------------------------------
 
     async def live(self, owner: str, kind: Kind) -> Generation | None:
-        with _faults():
+        with redis_errors(DOING):
             text = await self._client.hget(self._register(owner), f"live:{kind}")
         return Generation.from_json(text) if text else None
 
     async def begin(self, generation: Generation) -> None:
-        with _faults():
+        with redis_errors(DOING):
             await self._index(generation).create()
             await self._client.sadd(
-                f"{self._prefix}:spaces", json.dumps([generation.embedder, generation.dimensions])
+                f"{self._prefix}:passages:spaces", json.dumps([generation.embedder, generation.dimensions])
             )
             await self._client.hset(
                 self._register(generation.owner), f"made:{generation.id}", generation.to_json()
@@ -82,7 +79,7 @@ class RedisVectors:
 
     async def make_live(self, generation: Generation) -> bool:
         register, field = self._register(generation.owner), f"live:{generation.kind}"
-        with _faults():
+        with redis_errors(DOING):
             async with self._client.pipeline(transaction=True) as pipe:
                 while True:
                     await pipe.watch(register)
@@ -93,12 +90,12 @@ class RedisVectors:
                     pipe.hset(register, field, generation.to_json())
                     try:
                         await pipe.execute()
-                    except redis_errors.WatchError:
+                    except WatchError:
                         continue
                     return True
 
     async def sweep(self, owner: str, kind: Kind) -> int:
-        with _faults():
+        with redis_errors(DOING):
             fields = await self._client.hgetall(self._register(owner))
         made = [
             Generation.from_json(text) for name, text in fields.items() if _text(name).startswith("made:")
@@ -115,21 +112,21 @@ class RedisVectors:
         removed = await self._remove(others)
         gone = [f"made:{each.id}" for each in made if each.kind == kind and each.id not in kept]
         if gone:
-            with _faults():
+            with redis_errors(DOING):
                 await self._client.hdel(self._register(owner), *gone)
         return removed
 
     async def erase(self, owner: str) -> int:
         removed = await self._remove(Tag("owner") == _hashed(owner))
-        with _faults():
+        with redis_errors(DOING):
             await self._client.delete(self._register(owner))
         return removed
 
     async def _remove(self, where: FilterExpression) -> int:
         """Remove rows of every embedder, those of a generation that nobody remembers too."""
         removed = 0
-        with _faults():
-            for space in await self._client.smembers(f"{self._prefix}:spaces"):
+        with redis_errors(DOING):
+            for space in await self._client.smembers(f"{self._prefix}:passages:spaces"):
                 index = self._space(*json.loads(space))
                 query = FilterQuery(where, return_fields=["row"], num_results=WRITE_ROWS)
                 while found := await index.query(query):
@@ -140,7 +137,7 @@ class RedisVectors:
 
     async def replace(self, generation: Generation, path: str, passages: Sequence[Passage]) -> None:
         rows = {self._key(generation, passage.id): _fields(generation, passage) for passage in passages}
-        with _faults():
+        with redis_errors(DOING):
             before = await self._keys(generation, path=path)
             async with self._client.pipeline(transaction=True) as pipe:
                 if before:
@@ -150,7 +147,7 @@ class RedisVectors:
                 await pipe.execute()
 
     async def add(self, generation: Generation, passages: Sequence[Passage]) -> None:
-        with _faults():
+        with redis_errors(DOING):
             for start in range(0, len(passages), WRITE_ROWS):
                 async with self._client.pipeline(transaction=True) as pipe:
                     for passage in passages[start : start + WRITE_ROWS]:
@@ -162,7 +159,7 @@ class RedisVectors:
     async def versions(self, generation: Generation) -> Mapping[str, frozenset[str]]:
         request = AggregateRequest(str(_within(generation))).load("@path", "@version")
         request = request.group_by(["@path", "@version"]).limit(0, MAX_ROWS).dialect(2)
-        with _faults():
+        with redis_errors(DOING):
             answer = await self._index(generation).aggregate(request)
         found: dict[str, set[str]] = {}
         for row in answer.rows:
@@ -175,7 +172,7 @@ class RedisVectors:
         found: dict[str, Vector] = {}
         for start in range(0, len(wanted) if generation.dimensions else 0, WRITE_ROWS):
             where = _within(generation) & (Tag("digest") == wanted[start : start + WRITE_ROWS])
-            with _faults():
+            with redis_errors(DOING):
                 keys = await self._found(generation, where, MAX_ROWS)
             rows = await self._read(keys, "digest", "vector")
             found |= {_text(digest): _vector(vector) for digest, vector in rows if digest and vector}
@@ -193,7 +190,7 @@ class RedisVectors:
             filter_expression=_within(generation),
             num_results=limit,
         )
-        with _faults():
+        with redis_errors(DOING):
             answers = await self._index(generation).query(query)
         return [(row["row"], 1.0 - float(row["vector_distance"])) for row in answers]
 
@@ -201,7 +198,7 @@ class RedisVectors:
         index, within = self._index(generation), _within(generation)
         total = AggregateRequest(str(within)).group_by([], reducers.sum("@length").alias("terms")).dialect(2)
         queries = [CountQuery(within), *(CountQuery(within & (Tag("terms") == term)) for term in terms)]
-        with _faults():
+        with redis_errors(DOING):
             rows, *counts = cast("list[int]", await index.batch_query(queries, batch_size=64))
             answer = await index.aggregate(total)
         words = int(float(_text(answer.rows[0][1]))) if answer.rows else 0
@@ -210,12 +207,12 @@ class RedisVectors:
     async def containing(self, generation: Generation, terms: Sequence[str], limit: int) -> Sequence[Passage]:
         if not terms or limit < 1:
             return ()
-        with _faults():
+        with redis_errors(DOING):
             keys = await self._found(generation, _within(generation) & (Tag("terms") == list(terms)), limit)
         return [_passage(fields) for fields in await self._read(keys, *_TEXT_FIELDS)]
 
     async def rows(self, generation: Generation, path: str) -> Sequence[Passage]:
-        with _faults():
+        with redis_errors(DOING):
             keys = await self._keys(generation, path=path)
         passages = [_passage(fields) for fields in await self._read(keys, *_TEXT_FIELDS)]
         return sorted(passages, key=lambda passage: (passage.first, passage.piece, passage.last))
@@ -228,7 +225,7 @@ class RedisVectors:
         }
 
     async def _read(self, keys: Sequence[str], *fields: str) -> list[list[bytes | None]]:
-        with _faults():
+        with redis_errors(DOING):
             async with self._client.pipeline(transaction=False) as pipe:
                 for key in keys:
                     pipe.hmget(key, list(fields))
@@ -250,7 +247,7 @@ class RedisVectors:
         return [self._key(generation, row["row"]) for row in answers]
 
     def _register(self, owner: str) -> str:
-        return f"{self._prefix}:g:{{{_hashed(owner)}}}"
+        return f"{self._prefix}:passages:{{{_hashed(owner)}}}"
 
     def _key(self, generation: Generation, row: str) -> str:
         family = self._family(generation.embedder, generation.dimensions)
@@ -258,7 +255,7 @@ class RedisVectors:
 
     def _family(self, embedder: str, dimensions: int) -> str:
         """What rows that share an index begin with: vectors of different embedders are never compared."""
-        return f"{self._prefix}:r{SCHEMA}:{_hashed(json.dumps([embedder, dimensions]))[:16]}"
+        return f"{self._prefix}:p{SCHEMA}:{_hashed(json.dumps([embedder, dimensions]))[:16]}"
 
     def _index(self, generation: Generation) -> AsyncSearchIndex:
         return self._space(generation.embedder, generation.dimensions)
@@ -350,25 +347,3 @@ def _bytes(text: str) -> bytes:
 
 def _text(data: bytes | str | None) -> str:
     return data.decode("utf-8", "surrogatepass") if isinstance(data, bytes) else data or ""
-
-
-@contextmanager
-def _faults() -> Iterator[None]:
-    """Redis' and RedisVL's errors as ours, narrowest first, without the text of a query."""
-    try:
-        yield
-    except (redis_errors.ConnectionError, redis_errors.TimeoutError, OSError) as error:
-        raise StoreUnavailable(
-            f"Redis does not answer ({type(error).__name__}): check its address and that it runs"
-        ) from error
-    except redis_errors.ReadOnlyError as error:
-        raise StoreUnavailable(
-            "Redis is read-only here: point to the primary, or wait for the failover"
-        ) from error
-    except (redis_errors.RedisError, RedisVLError) as error:
-        told = str(error).lower()
-        if "unknown command" in told or "unknown subcommand" in told:
-            raise EngineMissing(
-                "this Redis has no query engine: use Redis 8, Redis Stack or the embedded one"
-            ) from error
-        raise StoreFault(f"Redis refused a passage query ({type(error).__name__})") from error
