@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from fnmatch import fnmatch
+from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 from memagent.config.document import MAX_BYTES
@@ -41,7 +42,7 @@ def read_inputs(names: Iterable[str], *, stdin: BinaryIO) -> Iterator[Input | Tr
         if name == STDIN:
             yield Input(STDIN_NAME, stdin.read(MAX_BYTES + 1))
             continue
-        found = sorted(_search(name)) if os.path.isdir(name) else [name]
+        found = sorted(_search(name)) if Path(name).is_dir() else [name]
         if not found:
             yield Trouble(f"no {' or '.join(PATTERNS)} in `{name}`")
         for path in found:
@@ -50,34 +51,37 @@ def read_inputs(names: Iterable[str], *, stdin: BinaryIO) -> Iterator[Input | Tr
                 yield _read(path)
 
 
+def reason(fault: OSError | ValueError) -> str:
+    """Why a file cannot be used, in the system's words and without its numbers."""
+    return (fault.strerror if isinstance(fault, OSError) and fault.strerror else str(fault)).lower()
+
+
+def write(path: str, data: bytes) -> None:
+    """Replace a file in one step, keeping its mode; a link keeps pointing at what it pointed at. Raises OSError."""
+    target = Path(path).resolve()
+    draft = target.with_name(f"{target.name}.memagent-{os.getpid()}")
+    mode = target.stat().st_mode
+    try:
+        with draft.open("xb") as file:
+            file.write(data)
+        draft.chmod(mode & 0o7777)
+        draft.replace(target)
+    finally:
+        draft.unlink(missing_ok=True)
+
+
 def _search(directory: str) -> Iterator[str]:
     for folder, subfolders, names in os.walk(directory):
         subfolders[:] = [name for name in subfolders if not name.startswith(".") and name not in PRUNED]
         for name in names:
             if any(fnmatch(name.lower(), pattern) for pattern in PATTERNS):
-                yield os.path.normpath(os.path.join(folder, name))
+                yield str(Path(folder) / name)
 
 
 def _read(path: str) -> Input | Trouble:
     try:
         # One byte more than is accepted: a device or a pipe without end is then too large, and nothing worse.
-        with open(path, "rb") as file:
+        with Path(path).open("rb") as file:
             return Input(path, file.read(MAX_BYTES + 1))
     except (OSError, ValueError) as fault:
-        reason = fault.strerror if isinstance(fault, OSError) and fault.strerror else str(fault)
-        return Trouble(f"cannot read `{path}`: {reason.lower()}")
-
-
-def write(path: str, data: bytes) -> None:
-    """Replace a file in one step, keeping its mode; a link keeps pointing at what it pointed at. Raises OSError."""
-    target = os.path.realpath(path)
-    draft = f"{target}.memagent-{os.getpid()}"
-    mode = os.stat(target).st_mode
-    try:
-        with open(draft, "xb") as file:
-            file.write(data)
-        os.chmod(draft, mode & 0o7777)
-        os.replace(draft, target)
-    finally:
-        if os.path.exists(draft):
-            os.unlink(draft)
+        return Trouble(f"cannot read `{path}`: {reason(fault)}")

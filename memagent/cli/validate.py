@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from memagent.cli import ExitCode
-from memagent.cli.files import STDIN, STDIN_NAME, Input, Trouble, read_inputs
+from memagent.cli.files import STDIN, STDIN_NAME, Input, Trouble, read_inputs, reason, write
 from memagent.errors import BadRequest
 
 if TYPE_CHECKING:
@@ -57,18 +57,29 @@ class Checked:
     help="How findings are printed; text if not given, github inside GitHub Actions.",
 )
 @click.option(
-    "--color", type=click.Choice(("auto", "always", "never")), default="auto", help="auto: on a terminal, without NO_COLOR."
+    "--color",
+    type=click.Choice(("auto", "always", "never")),
+    default="auto",
+    help="auto: on a terminal, without NO_COLOR.",
 )
 @click.option("--error-on-warning", is_flag=True, help="Exit 1 for warnings too.")
 @click.option("--exit-zero", is_flag=True, help="Exit 0 whatever was found.")
-@click.option("--fix", is_flag=True, help="Mend in place what is certain: key spelling, booleans, the version's quotes.")
+@click.option(
+    "--fix", is_flag=True, help="Mend in place what is certain: key spelling, booleans, the version's quotes."
+)
 @click.option("--diff", is_flag=True, help="Show what --fix would change, and change nothing.")
 @click.option(
-    "--env-file", "env_files", multiple=True, type=click.Path(), help="The server's .env: report variables it does not set."
+    "--env-file",
+    "env_files",
+    multiple=True,
+    type=click.Path(),
+    help="The server's .env: report variables it does not set.",
 )
-@click.option("--check-env", is_flag=True, help="Report variables that this process's environment does not set.")
+@click.option(
+    "--check-env", is_flag=True, help="Report variables that this process's environment does not set."
+)
 @click.pass_context
-def validate(context: click.Context, files: tuple[str, ...], **chosen: Any) -> None:
+def validate(context: click.Context, /, files: tuple[str, ...], **chosen: Any) -> None:
     """Check librechat.yaml files: each mistake at its place, what LibreChat does with it, and how to mend it.
 
     FILES are files, directories (searched for librechat*.yaml and librechat*.yml) and - for stdin; the current directory
@@ -127,13 +138,13 @@ def _read_env_file(path: str) -> dict[str, str]:
     from dotenv.parser import parse_stream  # noqa: PLC0415
 
     try:
-        with open(path, encoding="utf-8") as file:
+        with Path(path).open(encoding="utf-8") as file:
             bad = next((line for line in parse_stream(file) if line.error), None)
         if bad:
             raise BadRequest(f"`{path}` line {bad.original.line} is not `NAME=value`")
         return {name: value or "" for name, value in dotenv_values(path, encoding="utf-8").items()}
     except OSError as fault:
-        raise BadRequest(f"cannot read `{path}`: {(fault.strerror or str(fault)).lower()}") from fault
+        raise BadRequest(f"cannot read `{path}`: {reason(fault)}") from fault
     except UnicodeDecodeError as fault:
         raise BadRequest(f"`{path}` is not UTF-8") from fault
 
@@ -154,15 +165,13 @@ def _check(one: Input, options: Options) -> Checked:
 
 def _mend(checked: Checked, options: Options, troubles: list[str]) -> Checked:
     """Write the repaired file if it reads better than before, and check what it became."""
-    from memagent.cli.files import write  # noqa: PLC0415
-
     data, made = _repaired(checked, options)
     if not made:
         return checked
     try:
         write(checked.document.file, data)
     except OSError as fault:
-        troubles.append(f"cannot write `{checked.document.file}`: {(fault.strerror or str(fault)).lower()}")
+        troubles.append(f"cannot write `{checked.document.file}`: {reason(fault)}")
         return checked
     click.echo(f"memagent: mended {made} in `{checked.document.file}`", err=True)
     return _check(Input(checked.document.file, data), options)
@@ -193,13 +202,18 @@ def _differences(checked: Sequence[Checked], options: Options) -> str:
         data, made = _repaired(one, options)
         if made:
             name = one.document.file
-            sides = [split_lines(masked(document).replace(HIDDEN, "")) for document in (one.document, parse(data, name))]
-            rows += unified_diff(*sides, name, name, "", "mended", lineterm="")
+            before, after = (
+                split_lines(masked(document).replace(HIDDEN, ""))
+                for document in (one.document, parse(data, name))
+            )
+            rows += unified_diff(before, after, name, name, "", "mended", lineterm="")
     return "".join(f"{row}\n" for row in rows)
 
 
 def _report(checked: Sequence[Checked], options: Options) -> str:
-    findings = sorted((finding for one in checked for finding in one.findings), key=lambda finding: finding.sort_key())
+    findings = sorted(
+        (finding for one in checked for finding in one.findings), key=lambda finding: finding.sort_key()
+    )
     if options.output_format in ("text", "concise"):
         return _for_people(checked, findings, options)
     from memagent.report import machine  # noqa: PLC0415
@@ -211,7 +225,9 @@ def _report(checked: Sequence[Checked], options: Options) -> str:
     if options.output_format == "github":
         return machine.to_github(findings)
     if options.as_librechat:
-        return machine.dump({"version": machine.FORMAT_VERSION, "files": [_verdict_json(one) for one in checked]})
+        return machine.dump(
+            {"version": machine.FORMAT_VERSION, "files": [_verdict_json(one) for one in checked]}
+        )
     return machine.to_json(findings, files=len(checked))
 
 
@@ -223,7 +239,9 @@ def _for_people(checked: Sequence[Checked], findings: Sequence[Finding], options
         report = text.concise(findings, files=len(checked), color=options.color)
     else:
         with_findings = {finding.file for finding in findings}
-        sources = {one.document.file: masked(one.document) for one in checked if one.document.file in with_findings}
+        sources = {
+            one.document.file: masked(one.document) for one in checked if one.document.file in with_findings
+        }
         report = text.full(findings, sources=sources, files=len(checked), color=options.color)
     if not options.as_librechat:
         return report
@@ -240,7 +258,10 @@ OUTCOMES = {
 
 def _verdict_json(one: Checked) -> dict[str, Any]:
     name = STDIN if one.document.file == STDIN_NAME else one.document.file
-    issues = [{"path": list(issue.path), "code": issue.code, "message": issue.message} for issue in one.verdict.issues]
+    issues = [
+        {"path": list(issue.path), "code": issue.code, "message": issue.message}
+        for issue in one.verdict.issues
+    ]
     return {"file": name, "ok": one.verdict.ok, "outcome": str(one.verdict.outcome), "issues": issues}
 
 
@@ -271,11 +292,19 @@ def explain(codes: tuple[str, ...]) -> None:
     from memagent.config.spelling import meant  # noqa: PLC0415
 
     if not codes:
-        _print("".join(f"{rule.code}  {rule.name:<30} {rule.level:<8} {rule.summary}\n" for rule in RULES.values()))
+        _print(
+            "".join(
+                f"{rule.code}  {rule.name:<30} {rule.level:<8} {rule.summary}\n" for rule in RULES.values()
+            )
+        )
     for code in codes:
         rule = find(code)
         if rule is None:
             near = meant(code, [*RULES, *(rule.name for rule in RULES.values())])
-            hint = f"; one with a similar name exists: `{near.name}`" if near else "; `memagent explain` lists them all"
+            hint = (
+                f"; one with a similar name exists: `{near.name}`"
+                if near
+                else "; `memagent explain` lists them all"
+            )
             raise BadRequest(f"no finding is called `{code}`{hint}")
         _print(f"{rule.code} {rule.name} ({rule.level}): {rule.summary}\n\n{rule.explanation}\n")

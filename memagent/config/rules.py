@@ -148,10 +148,12 @@ def find(code_or_name: str) -> Rule | None:
 def pages() -> str:
     """`docs/rules.md`: every rule under its code, in the families' order."""
     parts = [
-        "# What `memagent validate` finds\n\n"
-        "Generated from the rule table (`make generate`). Each finding has a code and a name that never change; either is what "
-        "`memagent explain` takes. The level is the usual one: what LibreChat ignores is an error in `memory` and "
-        "`endpoints.custom` and a warning elsewhere."
+        "# What `memagent validate` finds",
+        (
+            "Generated from the rule table (`make generate`). Each finding has a code and a name that never change; either is "
+            "what `memagent explain` takes. The level is the usual one: what LibreChat ignores is an error in `memory` and "
+            "`endpoints.custom` and a warning elsewhere."
+        ),
     ]
     for digit, (_, title) in FAMILIES.items():
         parts.append(f"## {title}")

@@ -41,16 +41,18 @@ def _cell(line: str, index: int, char: str, column: int) -> tuple[str, int]:
         return " " * cells, cells
     if char == HIDDEN:
         return "", 0
-    if char in (_JOINER, _EMOJI_STYLE):
-        return char, 0
+    return _foreign_cell(line, index, char)
+
+
+def _foreign_cell(line: str, index: int, char: str) -> tuple[str, int]:
     category = unicodedata.category(char)
-    if category in _UNSHOWABLE:
+    if category in _UNSHOWABLE and char != _JOINER:
         return "�", 1
-    if category in _MARKS or ord(char) in _SKIN_TONES or line[index - 1 : index] == _JOINER:
+    joins = char == _JOINER or line[index - 1 : index] == _JOINER
+    if joins or category in _MARKS or ord(char) in _SKIN_TONES:
         return char, 0
-    if unicodedata.east_asian_width(char) in _WIDE or line[index + 1 : index + 2] == _EMOJI_STYLE:
-        return char, 2
-    return char, 1
+    is_wide = unicodedata.east_asian_width(char) in _WIDE or line[index + 1 : index + 2] == _EMOJI_STYLE
+    return char, 2 if is_wide else 1
 
 
 def width(line: str) -> int:
@@ -63,6 +65,8 @@ def printable(text: str) -> str:
     if text.isprintable():
         return text
     return "".join(
-        char if char.isprintable() or char in (_JOINER, _EMOJI_STYLE) else char.encode("unicode_escape").decode()
+        char
+        if char.isprintable() or char in (_JOINER, _EMOJI_STYLE)
+        else char.encode("unicode_escape").decode()
         for char in text
     )

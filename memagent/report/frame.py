@@ -21,8 +21,6 @@ LEAD_CELLS = 24
 MAX_MARK_CELLS = 60
 """Carets past this add nothing."""
 
-type_paint = "Callable[[str, str], str]"
-
 
 @dataclass(frozen=True, slots=True)
 class Mark:
@@ -45,8 +43,6 @@ def draw(
     """
     marks = [_mark(lines, span, "^", "")]
     marks += [_mark(lines, label.span, "-", label.text) for label in labels]
-    if labels and not marks[0].text:
-        marks[0] = Mark(marks[0].line, marks[0].start, marks[0].end, "^", "")
     by_line: dict[int, list[Mark]] = {}
     for mark in sorted(marks, key=lambda mark: (mark.line, mark.start)):
         by_line.setdefault(mark.line, []).append(mark)

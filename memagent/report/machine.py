@@ -76,7 +76,11 @@ def _json(finding: Finding) -> dict[str, Any]:
         "help": "\n".join(finding.helps) or None,
         "notes": list(finding.notes),
         "related": [
-            {"message": label.text, "location": _position(label.span.start), "end_location": _position(label.span.end)}
+            {
+                "message": label.text,
+                "location": _position(label.span.start),
+                "end_location": _position(label.span.end),
+            }
             for label in finding.labels
         ],
         "fix": finding.fix.summary if finding.fix else None,
@@ -116,7 +120,8 @@ def _sarif_result(finding: Finding, used: Sequence[str], seen: dict[str, int]) -
     }
     if finding.labels:
         result["relatedLocations"] = [
-            _sarif_location(finding.file, label.span, None) | {"message": {"text": label.text}} for label in finding.labels
+            _sarif_location(finding.file, label.span, None) | {"message": {"text": label.text}}
+            for label in finding.labels
         ]
     return result
 
@@ -144,7 +149,11 @@ def _github(finding: Finding) -> str:
     if span:
         properties["line"] = str(span.start.line)
         if span.start.line == span.end.line:
-            properties |= {"col": str(span.start.column), "endLine": str(span.end.line), "endColumn": str(span.end.column)}
+            properties |= {
+                "col": str(span.start.column),
+                "endLine": str(span.end.line),
+                "endColumn": str(span.end.column),
+            }
         else:
             # GitHub refuses columns where the lines differ.
             properties["endLine"] = str(span.end.line)

@@ -18,12 +18,16 @@ def shown(text: str) -> str:
     return masked(parse(text.encode(), "f.yaml")).replace(HIDDEN, "")
 
 
-@pytest.mark.parametrize("name", ["apiKey", "api_key", "x-api-key", "client_secret", "GITHUB_TOKEN", "Authorization", "secretKey"])
+@pytest.mark.parametrize(
+    "name", ["apiKey", "api_key", "x-api-key", "client_secret", "GITHUB_TOKEN", "Authorization", "secretKey"]
+)
 def test_names_of_secrets_are_known(name: str) -> None:
     assert is_secret_name(name)
 
 
-@pytest.mark.parametrize("name", ["tokenLimit", "validKeys", "maxInputTokens", "authorization_url", "token_url", "key", "name"])
+@pytest.mark.parametrize(
+    "name", ["tokenLimit", "validKeys", "maxInputTokens", "authorization_url", "token_url", "key", "name"]
+)
 def test_other_names_are_not(name: str) -> None:
     assert not is_secret_name(name)
 
@@ -55,20 +59,28 @@ def test_everything_below_headers_is_secret() -> None:
         f"headers:\n  x-team: {SECRET}\nbroken: [\n",
         f"a: --api-key={SECRET}\n",
         f"env:\n  SERVER_TOKEN: {SECRET}\n",
-        f'? apiKey\n: {SECRET}\n',
+        f"? apiKey\n: {SECRET}\n",
     ],
 )
 def test_a_secret_is_masked_wherever_it_stands(text: str) -> None:
     assert SECRET not in shown(text)
 
 
-@pytest.mark.parametrize("text", ["a: sk-proj-abcdefghijklmnopqrstuv\n", "a: ghp_abcdefghijklmnopqrstuvwxyz0123\n"])
+@pytest.mark.parametrize(
+    "text", ["a: sk-proj-abcdefghijklmnopqrstuv\n", "a: ghp_abcdefghijklmnopqrstuvwxyz0123\n"]
+)
 def test_a_well_known_kind_of_key_is_masked_under_any_name(text: str) -> None:
     assert shown(text) == "a: …\n"
 
 
 @pytest.mark.parametrize(
-    "text", ['apiKey: "${NAME}"\n', "apiKey: user_provided\n", 'headers:\n  x: "{{LIBRECHAT_USER_ID}}"\n', "tokenLimit: 2000\n"]
+    "text",
+    [
+        'apiKey: "${NAME}"\n',
+        "apiKey: user_provided\n",
+        'headers:\n  x: "{{LIBRECHAT_USER_ID}}"\n',
+        "tokenLimit: 2000\n",
+    ],
 )
 def test_variables_and_public_words_stay_readable(text: str) -> None:
     assert shown(text) == text
@@ -87,11 +99,20 @@ def test_masking_keeps_every_offset() -> None:
 
 def test_messages_lose_secrets_too() -> None:
     known = secrets(parse(f"apiKey: {SECRET}\n".encode(), "f.yaml"))
-    assert hide(f"found {SECRET} and ${{A:-other-secret}} at https://u:p@h/", known) == "found … and ${A…} at https://…@h/"
+    assert (
+        hide(f"found {SECRET} and ${{A:-other-secret}} at https://u:p@h/", known)
+        == "found … and ${A…} at https://…@h/"
+    )
 
 
 @settings(max_examples=80)
-@given(st.text(st.characters(min_codepoint=33, max_codepoint=0x2FFF, exclude_categories=("C", "Z")), min_size=6, max_size=30))
+@given(
+    st.text(
+        st.characters(min_codepoint=33, max_codepoint=0x2FFF, exclude_categories=("C", "Z")),
+        min_size=6,
+        max_size=30,
+    )
+)
 def test_no_quoted_secret_survives(secret: str) -> None:
     written = json.dumps(secret, ensure_ascii=False)
     if "${" in secret or "{{" in secret or secret in ("user_provided", "ollama"):

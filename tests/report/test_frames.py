@@ -36,7 +36,7 @@ def frame(text: str, where: Span, *labels: Label) -> list[str]:
         ("ก็", 1),
         ("…" + HIDDEN * 5, 1),
         ("\x1b[31m", 5),
-        ("ｆｕｌｌ", 8),
+        ("\uff46\uff55", 4),
     ],
 )
 def test_width_is_counted_in_terminal_cells(text: str, cells: int) -> None:

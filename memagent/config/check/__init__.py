@@ -55,7 +55,7 @@ def _without_secrets(document: Document, finding: Finding) -> Finding:
         return finding
     start, end = finding.span.start.offset, finding.span.end.offset
     written = document.text[start:end]
-    if len(written) < 2 or masked(document)[start:end] == written:
+    if len(written) == 1 or masked(document)[start:end] == written:
         return finding
     return replace(
         finding,

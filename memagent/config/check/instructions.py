@@ -21,7 +21,8 @@ NOT_KEYS = frozenset({"set_memory", "delete_memory", "valid_keys", "token_limit"
 """Identifiers that prompts mention and that are no memory keys."""
 
 _LISTED = re.compile(
-    r"^[ \t]*(?:[-*•]|\d+[.)])[ \t]+[\"'`*]*(?P<key>[A-Za-z][\w-]*)[\"'`*]*[ \t]*(?::|[-–—] |$)", re.MULTILINE
+    r"^[ \t]*(?:[-*•]|\d+[.)])[ \t]+[\"'`*]*(?P<key>[A-Za-z][\w-]*)[\"'`*]*[ \t]*(?::|[-\u2013\u2014] |$)",
+    re.MULTILINE,
 )
 _QUOTED = re.compile(r"(?P<quote>[\"'`])(?P<key>[A-Za-z]\w*)(?P=quote)")
 _SNAKE = re.compile(r"(?<![\w{$./-])(?P<key>[a-z]+(?:_[a-z0-9]+)+)(?![\w}./-])")

@@ -246,7 +246,7 @@ def _check_agent_forms(draft: Draft) -> None:
         )
     elif "id" in given:
         _check_beside_id(draft)
-    elif len(given) < 2:
+    elif given != ["provider", "model"]:
         _report_incomplete(draft, given, librechat=LibreChat.IGNORES)
 
 

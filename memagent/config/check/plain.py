@@ -16,12 +16,23 @@ if TYPE_CHECKING:
 MIN_SECRET_CHARS = 12
 """Shorter values under a secret's name are words like `ollama` or `sk-1234`, put there because something must be."""
 
-_BOOLEAN_1_1 = re.compile(r"(?:yes|Yes|YES|no|No|NO|on|On|ON|off|Off|OFF)\Z")
-_BASE_60 = re.compile(r"[-+]?[1-9][0-9_]*(?::[0-5]?[0-9])+(?:\.[0-9_]*)?\Z")
-_OCTAL_1_1 = re.compile(r"[-+]?0[0-7]+\Z")
-_OCTAL_1_2 = re.compile(r"0o[0-7]+\Z")
-_GROUPED = re.compile(r"[-+]?(?:[0-9]+(?:_[0-9]+)+(?:\.[0-9_]*)?|0x[0-9a-fA-F]*_[0-9a-fA-F_]+)\Z")
-_EXPONENT = re.compile(r"[-+]?[0-9]+(?:\.[0-9]*)?[eE][0-9]+\Z|[-+]?[0-9]+[eE][-+][0-9]+\Z")
+READINGS = (
+    (re.compile(r"(?:yes|Yes|YES|no|No|NO|on|On|ON|off|Off|OFF)\Z"), "a boolean", "a text"),
+    (
+        re.compile(r"[-+]?[1-9][0-9_]*(?::[0-5]?[0-9])+(?:\.[0-9_]*)?\Z"),
+        "a number to the base of 60",
+        "a text",
+    ),
+    (re.compile(r"[-+]?0[0-7]+\Z"), "an octal number", "a decimal number"),
+    (re.compile(r"0o[0-7]+\Z"), "a text", "an octal number"),
+    (
+        re.compile(r"[-+]?(?:[0-9]+(?:_[0-9]+)+(?:\.[0-9_]*)?|0x[0-9a-fA-F]*_[0-9a-fA-F_]+)\Z"),
+        "a number",
+        "a text",
+    ),
+    (re.compile(r"[-+]?[0-9]+(?:\.[0-9]*)?[eE][0-9]+\Z|[-+]?[0-9]+[eE][-+][0-9]+\Z"), "a text", "a number"),
+)
+"""Plain words, what YAML 1.1 makes of them, and what js-yaml makes of them (spec/librechat.md §2.2)."""
 
 
 def check_plain(draft: Draft, path: Path, scalar: Scalar) -> None:
@@ -61,17 +72,4 @@ def _is_secret_in_clear(path: Path, value: str) -> bool:
 
 
 def _readings(raw: str) -> tuple[str, str] | None:
-    """What YAML 1.1 and what js-yaml make of a plain word, where they differ."""
-    if _BOOLEAN_1_1.match(raw):
-        return "a boolean", "a text"
-    if _BASE_60.match(raw):
-        return "a number to the base of 60", "a text"
-    if _OCTAL_1_1.match(raw):
-        return "an octal number", "a decimal number"
-    if _OCTAL_1_2.match(raw):
-        return "a text", "an octal number"
-    if _GROUPED.match(raw):
-        return "a number", "a text"
-    if _EXPONENT.match(raw):
-        return "a text", "a number"
-    return None
+    return next(((older, newer) for pattern, older, newer in READINGS if pattern.match(raw)), None)

@@ -54,7 +54,7 @@ def _matching(provider: str, names: dict[int, str]) -> int | None:
     if provider.lower() in NEED_ENDPOINT:
         alike = [index for index, name in names.items() if name.lower() == provider.lower()]
         exact = [index for index in alike if names[index] == provider.lower()]
-        return (exact or alike or [None])[0]
+        return next(iter(exact or alike), None)
     return next((index for index, name in names.items() if known_as(name) == provider), None)
 
 
