@@ -34,6 +34,8 @@ class Account:
     route: str = ""
     model: str | None = None
     """What the provider calls the model, where that differs: a deployment."""
+    direct: bool = False
+    """`base_url` is the whole address."""
 
 
 def account(
@@ -91,7 +93,7 @@ def _openai(wallet: _Wallet, _model: str, _parameters: Mapping[str, Any]) -> Acc
         "openai",
         api_key=wallet.key("OPENAI_API_KEY"),
         base_url=wallet.address("OPENAI_REVERSE_PROXY"),
-        credentials={"organization": organization} if organization else {},
+        headers={"OpenAI-Organization": organization} if organization else {},
     )
 
 

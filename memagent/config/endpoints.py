@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit, urlunsplit
 
 from memagent.config.accounts import BUILT_IN, USER_PROVIDED, Account, account
+from memagent.config.azure import AzureDeployment, deployment_account, find_deployment
 from memagent.config.parameters import OPENAI_WIRE, shape
 from memagent.config.placeholders import expand_env, is_unresolved, mask, merge_headers, render_headers
 from memagent.config.spelling import meant
@@ -119,8 +120,14 @@ def resolve_target(
     bring a key or an address and brings none.
     """
     provider = find_provider(agent.provider, settings.endpoints)
-    endpoint = provider.endpoint
-    if endpoint is None:
+    entry = _entry(settings, provider, agent.model)
+    if provider.endpoint is not None:
+        found = _custom_account(
+            provider, provider.endpoint, environ=environ, user_key=user_key, user_base_url=user_base_url
+        )
+    elif isinstance(entry, AzureDeployment):
+        found = deployment_account(entry, environ)
+    else:
         found = account(
             provider.name,
             environ=environ,
@@ -128,23 +135,18 @@ def resolve_target(
             parameters=agent.model_parameters,
             user_key=user_key,
         )
-    else:
-        found = _custom_account(
-            provider, endpoint, environ=environ, user_key=user_key, user_base_url=user_base_url
-        )
-    drop = endpoint.drop_params if endpoint else ()
+    drop = entry.drop_params if entry else ()
     shaped = shape(
         agent.model_parameters,
         provider=found.provider,
         model=agent.model,
-        add=endpoint.add_params if endpoint else {},
+        add=entry.add_params if entry else {},
         drop=drop,
         user_id=user.id,
     )
-    templates = {} if found.base_url_is_users else header_templates(settings, provider)
+    templates = {} if found.base_url_is_users else header_templates(settings, provider, agent.model)
     headers = render_headers(templates, environ=environ, user=user, body=body)
-    direct_endpoint = endpoint is not None and endpoint.direct_endpoint and found.provider == "openai"
-    base_url, direct = _direct(found.base_url, wanted=direct_endpoint)
+    base_url, direct = _direct(found.base_url, wanted=found.direct)
     return ModelTarget(
         model=_model_name(found, agent.model, responses=shaped.responses),
         base_url=base_url,
@@ -160,10 +162,21 @@ def resolve_target(
     )
 
 
-def header_templates(settings: Settings, provider: Provider) -> dict[str, str]:
-    """The headers of the file for one provider, unresolved: those for all endpoints, and over them its own."""
-    own = provider.endpoint.headers if provider.endpoint else settings.built_in_headers.get(provider.name, {})
+def header_templates(settings: Settings, provider: Provider, model: str = "") -> dict[str, str]:
+    """The headers of the file for one provider, unresolved: those for all endpoints, and over them its own.
+
+    Azure's groups have theirs by model.
+    """
+    entry = _entry(settings, provider, model) if model or provider.endpoint else None
+    own = entry.headers if entry else settings.built_in_headers.get(provider.name, {})
     return merge_headers(settings.all_headers, own)
+
+
+def _entry(settings: Settings, provider: Provider, model: str) -> CustomEndpoint | AzureDeployment | None:
+    """What the file says about a provider and a model of it, beyond headers of a built-in one."""
+    if provider.name == "azureOpenAI" and settings.azure:
+        return find_deployment(model, settings.azure)
+    return provider.endpoint
 
 
 def redacted(target: ModelTarget, templates: Mapping[str, str] | None = None) -> dict[str, Any]:
@@ -216,6 +229,7 @@ def _custom_account(
         api_key=key,
         base_url=url.rstrip("/"),
         base_url_is_users=url_is_users,
+        direct=endpoint.direct_endpoint and provider.name != "anthropic",
     )
 
 

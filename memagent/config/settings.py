@@ -10,6 +10,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from memagent.config.agents import agent_spec, summary, unknown_agent
+from memagent.config.azure import read_deployments
 from memagent.config.check import check
 from memagent.config.document import Document, parse, plain
 from memagent.config.findings import Level
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from memagent.config.agents import Agents, AgentSpec
+    from memagent.config.azure import AzureDeployment
     from memagent.config.findings import Finding
 
 DEFAULT_CHAR_LIMIT = 10_000
@@ -98,6 +100,7 @@ class Settings:
     endpoints: tuple[CustomEndpoint, ...] = ()
     all_headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     built_in_headers: Mapping[str, Mapping[str, str]] = field(default_factory=dict, repr=False)
+    azure: tuple[AzureDeployment, ...] = ()
     file: str = ""
     warnings: tuple[Finding, ...] = ()
 
@@ -129,6 +132,7 @@ def load_settings(
             for name, block in endpoints.items()
             if name not in {"all", "custom"} and (headers := _texts(_mapping(block).get("headers")))
         },
+        azure=read_deployments(endpoints.get("azureOpenAI")),
         file=document.file,
         warnings=tuple(findings),
     )

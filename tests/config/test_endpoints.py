@@ -307,7 +307,7 @@ def test_a_built_in_provider_gets_its_headers_too() -> None:
                 "OPENAI_REVERSE_PROXY": "https://p.example/v1/chat/completions",
                 "OPENAI_ORGANIZATION": "o",
             },
-            ModelTarget("openai/m", "https://p.example/v1", "k", credentials={"organization": "o"}),
+            ModelTarget("openai/m", "https://p.example/v1", "k", {"OpenAI-Organization": "o"}),
         ),
         ("anthropic", {"ANTHROPIC_API_KEY": "k"}, ModelTarget("anthropic/m", None, "k")),
         (
