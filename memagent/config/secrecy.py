@@ -35,8 +35,9 @@ _SECRET_NAME = re.compile(
     r"|(?:secret|access|private|auth|license|session|encryption)_?key)$"
 )
 _SHAPED = re.compile(
-    r"\b(?:sk|pk|rk|gsk|xai|r8|hf|ghp|gho|ghs|glpat|xox[abp]|tvly|fc|jina|pplx|AIza|AKIA)[-_]?[A-Za-z0-9_-]{16,}"
-    r"|\bgithub_pat_\w{20,}|\beyJ[\w-]{10,}\.[\w-]{10,}\.[\w-]*"
+    r"\b(?:sk-(?:[A-Za-z]+\d*-)*[A-Za-z0-9_]{20,}[\w-]*|(?:gsk|hf|r8|jina|gh[pousr])_[A-Za-z0-9]{20,}"
+    r"|(?:xai|pplx|tvly|fc)-[A-Za-z0-9]{24,}|(?:glpat|xox[abpr])-[\w-]{16,}|AIza[\w-]{30,}|AKIA[A-Z0-9]{14,}"
+    r"|github_pat_\w{20,}|eyJ[\w-]{10,}\.[\w-]{10,}\.[\w-]*)"
 )
 _USER_INFO = re.compile(r"(?<=://)[^/\s:@'\"]*:[^/\s@'\"]+(?=@)")
 _NAMED = re.compile(r"(?P<name>[A-Za-z][\w.-]*)[\"']?[ \t]*[:=][ \t]*")

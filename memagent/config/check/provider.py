@@ -22,7 +22,7 @@ NEED_ENDPOINT = ("xai", "deepseek", "moonshot", "openrouter")
 
 def check_provider(draft: Draft) -> None:
     provider = draft.text(PROVIDER)
-    if not provider or draft.text(("memory", "agent", "id")) or draft.is_blamed(PROVIDER):
+    if not provider or "${" in provider or draft.text(("memory", "agent", "id")) or draft.is_blamed(PROVIDER):
         return
     names = endpoint_names(draft)
     endpoint = _matching(provider, names)
@@ -102,7 +102,7 @@ def _kind(name: str, names: dict[int, str]) -> str:
 def _check_model(draft: Draft, provider: str, endpoint: Path) -> None:
     model = draft.text(MODEL)
     listed = model_names(draft, (*endpoint, "models", "default"))
-    if not model or not listed or model in listed or draft.flag((*endpoint, "models", "fetch")):
+    if not model or "${" in model or not listed or model in listed or draft.flag((*endpoint, "models", "fetch")):
         return
     near = meant(model, listed)
     span = draft.key_span((*endpoint, "models", "default"))
