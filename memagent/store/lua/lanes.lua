@@ -59,7 +59,7 @@ end
 
 -- The base of a memory used today: the day of saving does not count, whether its tick has come or is still to come (T11).
 local function base_today(S, lane, today)
-  if today <= lane.date then return lane.clock end
+  if today <= lane.date or today < lane.pending then return lane.clock end
   if lane.pending < today then
     -- An earlier day of saving went by without a search: what was saved then is no longer ahead of the clock.
     if lane.pending > 0 then lane.clock = lane.clock + 1 end
