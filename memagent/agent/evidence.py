@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from memagent.memory import Message
 
-ENOUGH = 0.6
+ENOUGH = 0.5
 """Of the best supported speaker's share of a memory's terms, the part at which a better trusted speaker is believed."""
 
 
@@ -134,8 +134,8 @@ def _bounded(sentence: str, wanted: Iterable[str]) -> str:
         return sentence
     folded = sentence.casefold()
     places = [place for term in wanted if (place := folded.find(term)) >= 0]
-    start = max(0, min(min(places, default=0) - MAX_QUOTE_CHARS // 4, len(sentence) - MAX_QUOTE_CHARS + 1))
     room = MAX_QUOTE_CHARS - 2
+    start = max(0, min(min(places, default=0) - room // 4, len(sentence) - room))
     piece = sentence[start : start + room]
     before = "…" if start else ""
     after = "…" if start + room < len(sentence) else ""

@@ -131,8 +131,9 @@ class Ledger:
         refused = self._exceed(call, key, base=base, tokens=tokens)
         if refused is not None:
             return refused
+        held, support = Held(tokens, value), self._witnesses.support(value)
+        self._put(key, held)
         same = elsewhere == key
-        self._put(key, Held(tokens, value))
         return ToolOutcome(
             call.id,
             SET_MEMORY,
@@ -140,7 +141,7 @@ class Ledger:
             ToolStatus.REFRESHED if same else ToolStatus.SET,
             f'Memory set for key "{key}" ({tokens} tokens)',
             {"key": key, "value": value, "tokenCount": tokens, "type": "update"},
-            (self._edit(key, Held(tokens, value), self._witnesses.support(value)),),
+            () if same and not _said_by_user(support) else (self._edit(key, held, support),),
         )
 
     def _resolved(self, key: str) -> str:
@@ -209,14 +210,14 @@ class Ledger:
         """Answer a set of words that are remembered elsewhere; only the user's own saying so makes them fresh again."""
         support = self._witnesses.support(value)
         held = self._held.get(key)
-        fresh = held is not None and support.source is Source.AGENT and bool(support.evidence.quote)
+        edits = (self._edit(key, held, support),) if held is not None and _said_by_user(support) else ()
         return ToolOutcome(
             call.id,
             SET_MEMORY,
             key,
             ToolStatus.REFRESHED,
             f'Already remembered under key "{key}".',
-            edits=(self._edit(key, held, support),) if fresh and held is not None else (),
+            edits=edits,
         )
 
     def _edit(self, key: str, held: Held, support: Support) -> SetMemory:
@@ -264,6 +265,10 @@ class Ledger:
 def _still_stands(past: ToolOutcome, changed: str) -> bool:
     """Whether a past call would end the same way after `changed` changed."""
     return past.key != changed and past.status not in {ToolStatus.WOULD_EXCEED, ToolStatus.ALREADY_EXCEEDED}
+
+
+def _said_by_user(support: Support) -> bool:
+    return support.source is Source.AGENT and bool(support.evidence.quote)
 
 
 def _refused(call: ToolCall, key: str, status: ToolStatus, text: str) -> ToolOutcome:
