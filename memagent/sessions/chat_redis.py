@@ -50,7 +50,7 @@ class RedisChatMemoryStore(ChatMemoryStore):
         self._tokens: dict[str, str] = {}
 
     async def get_messages(self, memory_id: Hashable) -> tuple[Message, ...]:
-        found = await _asked(self._client.get(self._key(memory_id, "w")))
+        found = await asked(self._client.get(self._key(memory_id, "w")))
         try:
             return tuple(from_json(value) for value in json.loads(found)) if found else ()
         except (ValueError, TypeError, BadRequest) as error:
@@ -71,7 +71,7 @@ class RedisChatMemoryStore(ChatMemoryStore):
         async with self._here.hold(key):
             lock = self._client.lock(key, timeout=self._lock_s, sleep=LOCK_POLL_S, thread_local=False)
             token = secrets.token_hex(16)
-            await _asked(lock.acquire(token=token))
+            await asked(lock.acquire(token=token))
             self._tokens[key] = token
             try:
                 yield
@@ -80,15 +80,15 @@ class RedisChatMemoryStore(ChatMemoryStore):
                 await _released(lock)
 
     async def append_history(self, memory_id: Hashable, entry: HistoryEntry) -> None:
-        await _asked(self._client.rpush(self._key(memory_id, "h"), encode(entry_to_json(entry))))
+        await asked(self._client.rpush(self._key(memory_id, "h"), encode(entry_to_json(entry))))
 
     async def history(self, memory_id: Hashable) -> tuple[HistoryEntry, ...]:
-        found: Any = await _asked(self._client.lrange(self._key(memory_id, "h"), 0, -1))
+        found: Any = await asked(self._client.lrange(self._key(memory_id, "h"), 0, -1))
         return tuple(entry_from_json(json.loads(value)) for value in found)
 
     async def _write(self, memory_id: Hashable, content: bytes) -> None:
         window, lock = self._key(memory_id, "w"), self._key(memory_id, "l")
-        done = await _asked(self._client.eval(WRITE, 2, window, lock, self._tokens.get(lock, ""), content))
+        done = await asked(self._client.eval(WRITE, 2, window, lock, self._tokens.get(lock, ""), content))
         if not done:
             raise Conflict(
                 f"the lock of {memory_id!r} ran out after {self._lock_s:g} s; nothing was written: try again"
@@ -99,7 +99,8 @@ class RedisChatMemoryStore(ChatMemoryStore):
         return f"{self._prefix}{{{tag}}}:{part}"
 
 
-async def _asked(call: Awaitable[Any]) -> Any:
+async def asked(call: Awaitable[Any]) -> Any:
+    """The answer of Redis; the boundary where its errors become ours."""
     from redis import exceptions  # noqa: PLC0415  redis loads with its first use
 
     try:

@@ -41,7 +41,7 @@ def encode(value: Mapping[str, Any]) -> bytes:
 def decode(line: bytes) -> Mapping[str, Any] | None:
     try:
         value = json.loads(line)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     return value if isinstance(value, dict) else None
 

@@ -15,6 +15,7 @@ from memagent.sessions.candidates import ask, comparable, find
 from memagent.sessions.diversity import diverse
 from memagent.sessions.files import day_of
 from memagent.sessions.lexical import text_score
+from memagent.sessions.notes import PATIENCE_S
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -117,6 +118,7 @@ async def search_notes(
     now: datetime,
     policy: SearchPolicy | None = None,
     question: Question | None = None,
+    patience_s: float = PATIENCE_S,
 ) -> Answer:
     """The notes that answer `text`; none for a blank one.
 
@@ -126,7 +128,7 @@ async def search_notes(
     policy = policy or SearchPolicy()
     if not text.strip():
         return Answer()
-    stale = await index.freshen()
+    stale = await index.freshen(patience_s=patience_s)
     live = await index.live()
     if live is None:
         return Answer((), stale)

@@ -15,6 +15,7 @@ import numpy as np
 from redis.commands.search import reducers
 from redis.commands.search.aggregation import AggregateRequest
 from redis.exceptions import WatchError
+from redisvl.exceptions import RedisSearchError
 from redisvl.index import AsyncSearchIndex
 from redisvl.query import CountQuery, FilterQuery, VectorQuery
 from redisvl.query.filter import Tag
@@ -69,7 +70,7 @@ class RedisVectors:
 
     async def begin(self, generation: Generation) -> None:
         with redis_errors(DOING):
-            await self._index(generation).create()
+            await _ensure(self._index(generation))
             await self._client.sadd(
                 f"{self._prefix}:passages:spaces", json.dumps([generation.embedder, generation.dimensions])
             )
@@ -266,6 +267,15 @@ class RedisVectors:
             schema = {"index": {"name": name, "prefix": f"{name}:"}, "fields": _schema(dimensions)}
             self._indexes[name] = AsyncSearchIndex.from_dict(schema, redis_client=self._client)
         return self._indexes[name]
+
+
+async def _ensure(index: AsyncSearchIndex) -> None:
+    try:
+        await index.create()
+    except RedisSearchError:
+        # Two processes that begin at once both see none; the slower one finds it made.
+        if not await index.exists():
+            raise
 
 
 _TEXT_FIELDS = ("path", "first", "last", "piece", "text", "digest", "terms", "version", "label", "at")
