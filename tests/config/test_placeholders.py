@@ -285,3 +285,15 @@ def test_the_current_user_stays_as_written_without_a_name() -> None:
     assert expand_special("{{current_datetime}}", now=datetime(2026, 1, 1, tzinfo=UTC)).endswith(
         "+00:00 (Thursday)"
     )
+
+
+@given(name=USER_TEXT)
+def test_a_name_in_instructions_is_never_expanded_and_stays_on_one_line(name: str) -> None:
+    shown = expand_special("<{{current_user}}>", now=NOON, user_name=name)
+
+    assert shown == (f"<{' '.join(name.split())}>" if name.split() else "<{{current_user}}>")
+    assert len(shown.splitlines()) == 1
+
+
+def test_a_name_that_is_a_special_variable_is_left_alone() -> None:
+    assert expand_special("{{current_user}}", now=NOON, user_name="{{current_date}}") == "{{current_date}}"
