@@ -1,105 +1,53 @@
-"""Both passage stores behind one fixture, and an embedder whose cosines a test can choose."""
+"""Both passage stores behind one fixture, and a workspace to write notes in."""
 
 from __future__ import annotations
 
 import uuid
-from dataclasses import dataclass, field
-from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING
 
-import numpy as np
 import pytest
 
-from memagent.errors import EmbedderFault
-from memagent.llm.embedders import HashedEmbedder
 from memagent.sessions.files import Workspace
-from memagent.sessions.notes import NoteIndex
+from tests.sessions.notes.note_cases import CountingEmbedder, index_with
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Sequence
-    from pathlib import Path
+    from collections.abc import AsyncIterator, Callable
 
-    from memagent.llm import Embedder, Vector
+    from memagent.sessions.notes import NoteIndex
     from memagent.sessions.vectors import VectorStore
 
-NOW = datetime(2026, 3, 31, 12, 0, tzinfo=UTC)
 
+def opened_at(kind: str, where: str, prefix: str) -> VectorStore:
+    if kind == "redis":
+        from memagent.sessions.vectors.redis import RedisVectors
 
-@dataclass
-class CountingEmbedder:
-    """Hashed words, counting the texts it is given; fails while `down`."""
-
-    id: str = "counting"
-    dimensions: int = 64
-    floor: float = 0.2
-    down: bool = False
-    passage_texts: list[str] = field(default_factory=list)
-    queries: list[str] = field(default_factory=list)
-
-    async def query(self, text: str) -> Vector:
-        self._check()
-        self.queries.append(text)
-        return await HashedEmbedder(dimensions=self.dimensions).query(text)
-
-    async def passages(self, texts: Sequence[str]) -> Sequence[Vector]:
-        self._check()
-        self.passage_texts.extend(texts)
-        return await HashedEmbedder(dimensions=self.dimensions).passages(texts)
-
-    def _check(self) -> None:
-        if self.down:
-            raise EmbedderFault("the embedder is down")
-
-
-@dataclass
-class AngledEmbedder:
-    """Texts at chosen cosines to every question: `cosines` maps a part of a text to its cosine; others are at 0."""
-
-    cosines: dict[str, float]
-    id: str = "angled"
-    dimensions: int = 3
-    floor: float = 0.5
-
-    async def query(self, text: str) -> Vector:
-        return np.array([1, 0, 0], np.float32)
-
-    async def passages(self, texts: Sequence[str]) -> Sequence[Vector]:
-        return [
-            self._at(next((c for part, c in self.cosines.items() if part in text), 0.0)) for text in texts
-        ]
-
-    def _at(self, cosine: float) -> Vector:
-        return np.array([cosine, np.sqrt(1 - cosine**2), 0], np.float32)
-
-
-def redis_vectors(url: str) -> VectorStore:
-    from memagent.sessions.vectors.redis import RedisVectors
-
-    return RedisVectors.open(url, prefix=f"test-{uuid.uuid4().hex}")
-
-
-def lance_vectors(folder: Path) -> VectorStore:
+        return RedisVectors.open(where, prefix=prefix)
     from memagent.sessions.vectors.lance import LanceVectors
 
-    return LanceVectors(folder)
+    return LanceVectors(Path(where))
 
 
 @pytest.fixture(params=["redis", "lance"])
-def opened(request: pytest.FixtureRequest, tmp_path: Path) -> VectorStore:
-    if request.param == "redis":
-        return redis_vectors(request.getfixturevalue("redis_url"))
-    return lance_vectors(tmp_path / "lance")
+def address(request: pytest.FixtureRequest, tmp_path: Path) -> list[str]:
+    """Kind, place and key prefix of a store of its own."""
+    where = request.getfixturevalue("redis_url") if request.param == "redis" else str(tmp_path / "lance")
+    return [request.param, where, f"test-{uuid.uuid4().hex}"]
 
 
 @pytest.fixture
-async def vectors(opened: VectorStore) -> AsyncIterator[VectorStore]:
-    yield opened
-    await opened.close()
+async def vectors(address: list[str]) -> AsyncIterator[VectorStore]:
+    store = opened_at(*address)
+    yield store
+    await store.close()
 
 
 @pytest.fixture
 async def both(redis_url: str, tmp_path: Path) -> AsyncIterator[tuple[VectorStore, VectorStore]]:
-    stores = (redis_vectors(redis_url), lance_vectors(tmp_path / "lance"))
+    stores = (
+        opened_at("redis", redis_url, f"test-{uuid.uuid4().hex}"),
+        opened_at("lance", str(tmp_path / "lance"), ""),
+    )
     yield stores
     for store in stores:
         await store.close()
@@ -130,10 +78,4 @@ def embedder() -> CountingEmbedder:
 
 @pytest.fixture
 def index(workspace: Workspace, vectors: VectorStore, embedder: CountingEmbedder) -> NoteIndex:
-    return NoteIndex(workspace, vectors, embedder, owner="agent-a")
-
-
-def index_with(
-    workspace: Workspace, vectors: VectorStore, embedder: Embedder | None, **more: Any
-) -> NoteIndex:
-    return NoteIndex(workspace, vectors, embedder, owner="agent-a", **more)
+    return index_with(workspace, vectors, embedder)
