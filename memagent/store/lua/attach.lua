@@ -6,7 +6,7 @@ local memory = load(S, R.key)
 if not memory or memory.value ~= R.value then return 0 end
 local from = lanes_of(S)[memory.lane]
 local base = tonumber(redis.call('ZSCORE', from.set, R.key))
-local lane = lane_for(S, R.emb, memory.words)
+local lane = lane_for(S, R.emb, memory.words, from.date)
 if lane.n ~= from.n then
   enter(S, lane, R.key, carried_base(S, from, base, lane, R.today))
   leave(S, from.n, R.key)

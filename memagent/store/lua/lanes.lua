@@ -34,15 +34,15 @@ local function sorted_lanes(S)
   return list
 end
 
--- `words` are folded tags joined by \31; the lane is made when it is new.
-local function lane_for(S, emb, words)
+-- `words` are folded tags joined by \31. A lane that is new was last counted on `date`, like the one its first memory is from.
+local function lane_for(S, emb, words, date)
   local last = 0
   for _, lane in pairs(lanes_of(S)) do
     if lane.emb == emb and lane.words == words then return lane end
     last = math.max(last, tonumber(lane.n))
   end
   local n = whole(last + 1)
-  local lane = {n = n, set = S.lane .. n, emb = emb, words = words, clock = 0, date = 0, pending = 0}
+  local lane = {n = n, set = S.lane .. n, emb = emb, words = words, clock = 0, date = date or 0, pending = 0}
   S.known[n] = lane
   save_lane(S, lane)
   return lane
