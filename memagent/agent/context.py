@@ -114,11 +114,7 @@ def _quoted(text: str) -> str:
 # What memagent said, found again in a chat, so that it never learns its own recall.
 
 _DATED = r"\d+\. \[\d{4}-\d\d-\d\d\]\. "
-_BLOCKS = re.compile(
-    rf"{re.escape(PREAMBLE)}\s*{re.escape(PREFIX_HEADING)}\s*(?:{_DATED}[^\n]*\s*)*"
-    rf"|{re.escape(TAIL_OPENING)}\s.*?{re.escape(TAIL_CLOSING)}",
-    re.DOTALL,
-)
+_PREFIX = re.compile(rf"{re.escape(PREAMBLE)}\s*{re.escape(PREFIX_HEADING)}\s*(?:{_DATED}[^\n]*\s*)*")
 _ROW = re.compile(rf"^\s*{_DATED}(?:{re.escape(UNCONFIRMED)} )?")
 
 
@@ -164,12 +160,22 @@ def _strip_part(
 
 
 def _strip_text(text: str, injected: Mapping[str, str], *, said_by_user: bool) -> str:
-    without = _BLOCKS.sub("", text)
+    without = _without_tails(_PREFIX.sub("", text))
     if injected:
         lines = without.split("\n")
         kept = [line for line in lines if not _repeats(line, injected, said_by_user=said_by_user)]
         without = "\n".join(kept) if len(kept) < len(lines) else without
     return text if without == text else without.strip()
+
+
+def _without_tails(text: str) -> str:
+    # Searched by hand: a pattern would look for the end anew from every opening that has none.
+    kept: list[str] = []
+    at = 0
+    while (start := text.find(TAIL_OPENING, at)) >= 0 and (end := text.find(TAIL_CLOSING, start)) >= 0:
+        kept.append(text[at:start])
+        at = end + len(TAIL_CLOSING)
+    return "".join([*kept, text[at:]])
 
 
 def _repeats(line: str, injected: Mapping[str, str], *, said_by_user: bool) -> bool:
