@@ -14,6 +14,10 @@ if TYPE_CHECKING:
     from memagent.config.endpoints import ModelTarget
 
 
+NO_KEY = "none"
+"""Sent where no key is configured: without one the SDK would take the environment's key for OpenAI to any address."""
+
+
 class Connection:
     """One pool of connections for all endpoints; belongs to the event loop that first used it."""
 
@@ -28,7 +32,9 @@ class Connection:
             self._pool = httpx.AsyncClient(follow_redirects=False)
         # The SDK takes any client of this shape, whatever the package it names in its types.
         http: Any = httpx.AsyncClient(transport=_Endpoint(self._pool, target), follow_redirects=False)
-        return AsyncOpenAI(api_key=target.api_key, base_url=target.base_url, max_retries=0, http_client=http)
+        return AsyncOpenAI(
+            api_key=target.api_key or NO_KEY, base_url=target.base_url, max_retries=0, http_client=http
+        )
 
     async def close(self) -> None:
         if self._pool is not None:

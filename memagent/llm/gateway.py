@@ -135,7 +135,7 @@ class Gateway:
 
     def arguments(self, target: ModelTarget) -> dict[str, Any]:
         """Say to litellm what a call of any kind to `target` takes; raises `ModelRefused` for a header nobody can send."""
-        from memagent.llm.connection import Connection  # noqa: PLC0415  httpx: nothing before a call needs it
+        from memagent.llm.connection import NO_KEY, Connection  # noqa: PLC0415  httpx: nothing before a call needs it
 
         headers = _headers(target)
         common = _parameters(target) | {
@@ -146,11 +146,11 @@ class Gateway:
             "num_retries": 0,
             "max_retries": 0,
         }
-        if not (target.model.startswith("openai/") and target.base_url and target.api_key):
+        if not (target.model.startswith("openai/") and target.base_url):
             return common | {"extra_headers": headers}
         if self._connection is None:
             self._connection = Connection()
-        return common | {"client": self._connection.client(target)}
+        return common | {"client": self._connection.client(target), "api_key": target.api_key or NO_KEY}
 
     async def close(self) -> None:
         """Close every connection, litellm's own too if it was ever loaded."""

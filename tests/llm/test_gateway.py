@@ -4,18 +4,26 @@ from __future__ import annotations
 
 import inspect
 import logging
+import subprocess
+import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from memagent.agent.evidence import Witnesses
+from memagent.agent.extract import extract
+from memagent.agent.ledger import Ledger, Rules
+from memagent.agent.prompt import Budget, build
 from memagent.config.endpoints import ModelTarget
 from memagent.errors import EmbedderFault, ModelFault, ModelRefused, ModelReplyInvalid, ModelUnavailable
 from memagent.llm import ToolSpec, Usage
 from memagent.llm.faults import BY_STATUS, KINDS
 from memagent.llm.gateway import Gateway
-from memagent.llm.script import Answer, Rule, Script
+from memagent.llm.script import Answer, Rule, Script, calling
 from memagent.llm.scripted import ScriptedServer, hash_vector
 from memagent.memory import Message, ToolCall
+from memagent.store import SetMemory
+from memagent.tokens import count_tokens
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
@@ -99,6 +107,55 @@ async def test_what_is_sent_is_what_the_target_says(gateway: Gateway) -> None:
         "odd_one": 2,
         "plugin": {"a": [1]},
     }
+
+
+async def test_without_a_key_the_environments_key_is_not_taken_elsewhere(
+    gateway: Gateway, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    _, server = await ask(gateway, Script.of(Answer("hi")), api_key=None)
+    assert server.requests[0].headers["authorization"] == "Bearer none"
+
+
+async def test_a_model_nobody_knows_gets_tools_and_parameters_all_the_same(gateway: Gateway) -> None:
+    parameters = {
+        "temperature": 0.4,
+        "reasoning_effort": "low",
+        "parallel_tool_calls": True,
+        "max_completion_tokens": 9,
+    }
+    async with ScriptedServer(Script.of(Answer("hi"))) as server:
+        there = target(server.base_url, model="openai/org/house-model:7b", parameters=parameters)
+        await gateway.model(there).complete([Message("user", "hi")], tools=[TOOL])
+    body = server.requests[0].body
+    assert body["model"] == "org/house-model:7b"
+    assert {name: body.get(name) for name in parameters} == parameters
+    assert [tool["function"]["name"] for tool in body["tools"]] == ["set_memory"]
+
+
+async def test_a_turn_goes_through_prompt_model_tools_and_back(gateway: Gateway) -> None:
+    chat = [Message("user", "Nhớ giúp tôi: tôi sống ở Hà Nội.", id="m1")]
+    rules = Rules(valid_keys=("home",))
+    request = build(chat, [], rules=rules, budget=Budget(), count=count_tokens)
+    book = Ledger({}, rules=rules, count=count_tokens, witnesses=Witnesses(request.window))
+    wrong = calling("set_memory", key="city", value="Người dùng sống ở Hà Nội.")
+    right = calling("set_memory", key="home", value="Người dùng sống ở Hà Nội.")
+    async with ScriptedServer(Script([Rule((wrong, right), user="tôi sống ở", tools=True)])) as server:
+        extraction = await extract(gateway.model(target(server.base_url)), request, book)
+    assert [outcome.status.value for outcome in extraction.tool_outcomes] == ["invalid_key", "set"]
+    (edit,) = extraction.edits
+    assert isinstance(edit, SetMemory)
+    assert (edit.key, edit.evidence.quote) == ("home", "Nhớ giúp tôi: tôi sống ở Hà Nội.")
+    assert extraction.usage.cost_usd is not None
+    told = server.requests[1].body["messages"][-1]
+    assert told["content"] == 'Invalid key "city". Must be one of: home'
+
+
+def test_importing_the_gateway_loads_no_heavy_part() -> None:
+    heavy = "{'litellm', 'openai', 'httpx', 'numpy', 'bpe_openai', 'jinja2'}"
+    code = f"import sys, memagent.llm.gateway, memagent.agent.extract, memagent.agent.prompt; print(sorted({heavy} & set(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
 
 
 async def test_a_refusal_goes_back_with_its_call(gateway: Gateway) -> None:
