@@ -169,6 +169,7 @@ def _hang_up(connection: socket.socket) -> None:
 
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True  # Head and body are written apart, and would wait for each other.
     server: _Http
 
     def setup(self) -> None:

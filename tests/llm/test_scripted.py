@@ -89,6 +89,11 @@ rules:
     assert script.play("I live in Hanoi", offers_tools=True) == Answer("Hello")
 
 
+def test_recorded_answers_may_be_data_already() -> None:
+    script = Script.from_data({"rules": [{"user": "tea", "answers": [{"text": "hi"}]}]})
+    assert script.play("I like tea", offers_tools=True) == Answer("hi")
+
+
 @pytest.mark.parametrize(
     ("text", "told"),
     [
