@@ -146,8 +146,8 @@ class Transcript:
         entries: list[Entry] = []
         skipped: list[int] = []
         for line in jsonl.lines(self.path):
-            if line.number == 1:
-                header = _header(line.value)
+            if header is None:
+                header = _header(line.value) if line.number == 1 else None
                 if header is None:
                     return Record(None, skipped=(1,))
             elif (entry := _entry(line.value)) is not None:
