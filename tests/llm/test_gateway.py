@@ -158,6 +158,20 @@ def test_importing_the_gateway_loads_no_heavy_part() -> None:
     assert done.stdout.strip() == "[]"
 
 
+async def test_an_account_goes_to_litellm_and_no_parameter_takes_its_place(gateway: Gateway) -> None:
+    await gateway.warm()
+    there = target(
+        None,
+        model="bedrock/claude",
+        credentials={"aws_region_name": "eu-1"},
+        parameters={"api_base": "http://x"},
+    )
+    arguments = gateway.arguments(there)
+    assert arguments["aws_region_name"] == "eu-1"
+    assert arguments["api_base"] is None
+    assert (arguments["num_retries"], arguments["max_retries"]) == (0, 0)
+
+
 async def test_a_refusal_goes_back_with_its_call(gateway: Gateway) -> None:
     call = ToolCall("call_1", "set_memory", '{"key": "x"}')
     chat = [
