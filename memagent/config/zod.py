@@ -9,13 +9,13 @@ Values are what `memagent.config.document.plain` gives; `UNDEFINED` is a key tha
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from memagent.config.scalars import Date, text_of
 
 if TYPE_CHECKING:
-    import re
     from collections.abc import Callable, Iterable, Mapping
 
 Path: TypeAlias = "tuple[str | int, ...]"
@@ -136,7 +136,7 @@ class Text(Schema):
     min: int | None = None
     max: int | None = None
     url: Callable[[str], bool] | None = None
-    pattern: re.Pattern[str] | Callable[[str], object] | None = None
+    pattern: str | Callable[[str], object] | None = None
     message: str = "Invalid"
     quick: type | None = None
 
@@ -154,8 +154,8 @@ class Text(Schema):
         if self.url is not None and not self.url(text):
             run.add(path, "invalid_string", "Invalid url")
         if self.pattern is not None:
-            matches = self.pattern if callable(self.pattern) else self.pattern.match
-            if not matches(text):
+            matches = self.pattern(text) if callable(self.pattern) else re.match(self.pattern, text)
+            if not matches:
                 run.add(path, "invalid_string", self.message)
         return text
 

@@ -64,86 +64,76 @@ DEFAULT_CAPABILITIES: Final = (
     "ocr",
 )
 
-AGENTS: Final = Default(
-    Object(
-        **{name: schema for name, schema in BASE.items() if name != "baseURL"},
-        maxProviderErrorChars=Default(Number(int=True, min=0, max=1_000_000), 2000),
-        modelResponseBodyTimeoutMs=Default(Number(int=True, min=0, max=86_400_000), 900000),
-        modelResponseHeadersTimeoutMs=Default(Number(int=True, min=0, max=86_400_000), 300000),
-        recursionLimit=NUMBER,
-        disableBuilder=Default(FLAG, False),
-        repositoryInstructions=Object(
-            timeoutMs=Default(Number(int=True, min=100, max=30_000), 2000),
-        ),
-        maxRecursionLimit=NUMBER,
-        maxToolCallArgBytes=NUMBER,
-        maxDeltaEventsPerTurn=NUMBER,
-        maxToolCallArgBytesByTool=Record(NUMBER),
-        maxRetainedToolCountChars=Default(Number(int=True, min=0), 8388608),
-        maxCitations=Default(Number(min=1, max=50), 30),
-        maxCitationsPerFile=Default(Number(min=1, max=10), 7),
-        minRelevanceScore=Default(Number(min=0, max=1), 0.45),
-        maxSubagents=Default(Number(int=True, min=1, max=50), 10),
-        fileSharing=Object(
-            enabled=Default(FLAG, False),
-            allowSiblingSharing=Default(FLAG, False),
-            maxFiles=Default(Number(int=True, min=1, max=1000), 100),
-            maxPrivateBytes=Default(Number(int=True, min=1, max=10_737_418_240), 268435456),
-            ttlMs=Default(Number(int=True, min=1, max=86_400_000), 3600000),
-        ),
-        codeApiUploadConcurrency=Default(Number(int=True, min=1, max=100), 3),
-        codeApiMaxRetryWaitMs=Default(Number(int=True, min=0, max=300_000), 20000),
-        allowedProviders=List(Union(TEXT, ENDPOINT_NAME)),
-        capabilities=Default(List(Choice(*CAPABILITIES, native=True)), list(DEFAULT_CAPABILITIES)),
-        statefulCodeSessions=CODE_SESSIONS,
-        eventDriven=Object(
-            selfUrl=Text(url=is_url),
-        ),
-        backgroundTasks=Object(
-            completionWakeups=Default(FLAG, True),
-            completionResultMaxChars=Default(Number(int=True, min=1, max=65_536), 24576),
-            completionResultBatchSize=Default(Number(int=True, min=1, max=16), 8),
-            ordinaryToolCancellation=Default(FLAG, False),
-        ),
-        skills=Object(
-            maxCatalogSkills=Number(int=True, min=1, max=100),
-        ),
-        managementApi=MANAGEMENT_API,
-        remoteApi=REMOTE_API,
-        toolApproval=Object(
-            enabled=FLAG,
-            mode=Choice("default", "dontAsk", "bypass"),
-            allow=TEXTS,
-            deny=TEXTS,
-            ask=TEXTS,
-            reason=TEXT,
-            hooks=List(
-                Object(
-                    module=Needed(Text(min=1)),
-                    matcher=TEXT,
-                    options=Record(ANYTHING),
-                )
-            ),
-        ),
-        askUserQuestion=Object(
-            retainedAnswers=Object(
-                enabled=FLAG,
-                maxTokens=Number(int=True, above=0),
-            ),
-        ),
-        checkpointer=Object(
-            type=Choice("mongo", "memory"),
-            ttl=Number(int=True, above=0),
-            checkpointCollectionName=TEXT,
-            checkpointWritesCollectionName=TEXT,
+AGENTS: Final = Object(
+    **{name: schema for name, schema in BASE.items() if name != "baseURL"},
+    maxProviderErrorChars=Default(Number(int=True, min=0, max=1_000_000), 2000),
+    modelResponseBodyTimeoutMs=Default(Number(int=True, min=0, max=86_400_000), 900000),
+    modelResponseHeadersTimeoutMs=Default(Number(int=True, min=0, max=86_400_000), 300000),
+    recursionLimit=NUMBER,
+    disableBuilder=Default(FLAG, False),
+    repositoryInstructions=Object(
+        timeoutMs=Default(Number(int=True, min=100, max=30_000), 2000),
+    ),
+    maxRecursionLimit=NUMBER,
+    maxToolCallArgBytes=NUMBER,
+    maxDeltaEventsPerTurn=NUMBER,
+    maxToolCallArgBytesByTool=Record(NUMBER),
+    maxRetainedToolCountChars=Default(Number(int=True, min=0), 8388608),
+    maxCitations=Default(Number(min=1, max=50), 30),
+    maxCitationsPerFile=Default(Number(min=1, max=10), 7),
+    minRelevanceScore=Default(Number(min=0, max=1), 0.45),
+    maxSubagents=Default(Number(int=True, min=1, max=50), 10),
+    fileSharing=Object(
+        enabled=Default(FLAG, False),
+        allowSiblingSharing=Default(FLAG, False),
+        maxFiles=Default(Number(int=True, min=1, max=1000), 100),
+        maxPrivateBytes=Default(Number(int=True, min=1, max=10_737_418_240), 268435456),
+        ttlMs=Default(Number(int=True, min=1, max=86_400_000), 3600000),
+    ),
+    codeApiUploadConcurrency=Default(Number(int=True, min=1, max=100), 3),
+    codeApiMaxRetryWaitMs=Default(Number(int=True, min=0, max=300_000), 20000),
+    allowedProviders=List(Union(TEXT, ENDPOINT_NAME)),
+    capabilities=Default(List(Choice(*CAPABILITIES, native=True)), list(DEFAULT_CAPABILITIES)),
+    statefulCodeSessions=CODE_SESSIONS,
+    eventDriven=Object(
+        selfUrl=Text(url=is_url),
+    ),
+    backgroundTasks=Object(
+        completionWakeups=Default(FLAG, True),
+        completionResultMaxChars=Default(Number(int=True, min=1, max=65_536), 24576),
+        completionResultBatchSize=Default(Number(int=True, min=1, max=16), 8),
+        ordinaryToolCancellation=Default(FLAG, False),
+    ),
+    skills=Object(
+        maxCatalogSkills=Number(int=True, min=1, max=100),
+    ),
+    managementApi=MANAGEMENT_API,
+    remoteApi=REMOTE_API,
+    toolApproval=Object(
+        enabled=FLAG,
+        mode=Choice("default", "dontAsk", "bypass"),
+        allow=TEXTS,
+        deny=TEXTS,
+        ask=TEXTS,
+        reason=TEXT,
+        hooks=List(
+            Object(
+                module=Needed(Text(min=1)),
+                matcher=TEXT,
+                options=Record(ANYTHING),
+            )
         ),
     ),
-    {
-        "disableBuilder": False,
-        "capabilities": list(DEFAULT_CAPABILITIES),
-        "maxCitations": 30,
-        "maxCitationsPerFile": 7,
-        "minRelevanceScore": 0.45,
-        "maxSubagents": 10,
-    },
+    askUserQuestion=Object(
+        retainedAnswers=Object(
+            enabled=FLAG,
+            maxTokens=Number(int=True, above=0),
+        ),
+    ),
+    checkpointer=Object(
+        type=Choice("mongo", "memory"),
+        ttl=Number(int=True, above=0),
+        checkpointCollectionName=TEXT,
+        checkpointWritesCollectionName=TEXT,
+    ),
 )
