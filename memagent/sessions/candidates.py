@@ -74,10 +74,10 @@ async def find(vectors: VectorStore, generation: Generation, question: Question,
     if question.vector is not None and comparable(generation, question):
         ids |= dict.fromkeys(row for row, _ in await vectors.nearest(generation, question.vector, limit))
     passages = await vectors.fetch(generation, list(ids))
-    return Found(score(generation, question, list(passages.values()), frequencies), frequencies)
+    return Found(candidates_of(generation, question, list(passages.values()), frequencies), frequencies)
 
 
-def score(
+def candidates_of(
     generation: Generation, question: Question, passages: Sequence[Passage], frequencies: Frequencies | None
 ) -> tuple[Candidate, ...]:
     """Rows with vectors as candidates with their parts."""

@@ -136,23 +136,37 @@ class Workspace:
     def append_note(self, day: date, text: str) -> str:
         """Append `text` to the note of `day` and return its path (O63, O65).
 
-        `day` is the date where the user is: flush and reset both use it, so one evening is one file. Appends are whole:
-        the text is on disk before this returns, and what stands in the file is never rewritten. Raises `BadRequest` for
-        an empty text or a `memory` folder that is a link.
+        `day` is the date where the user is: flush and reset both use it, so one evening is one file.
+        """
+        path = daily_path(day)
+        self.append(path, text)
+        return path
+
+    def append(self, path: str, text: str) -> None:
+        """Append `text` to a daily note; every other memory file is read-only here (O63).
+
+        Appends are whole: the text is on disk before this returns, and what stands in the file is never rewritten.
+        Raises `BadRequest` for an empty text, another path, or a way there that is a link.
         """
         body = text.strip()
-        if not body:
-            raise BadRequest("an empty note is not written")
-        path = daily_path(day)
+        if not body or day_of(path) is None:
+            raise BadRequest(
+                "a note has a text and goes to memory/YYYY-MM-DD.md; the other memory files are read-only"
+            )
         real = self.locate(path)
         real.parent.mkdir(parents=True, exist_ok=True)
-        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+        flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
         with os.fdopen(os.open(real, flags, 0o600), "ab") as file:
             gap = "\n" if os.fstat(file.fileno()).st_size else ""
-            file.write(f"{gap}{body}\n".encode("utf-8", "replace"))
+            # A note without a final line feed, or one that a crash cut short, ends before ours begins.
+            end = (
+                ""
+                if not gap or os.pread(file.fileno(), 1, os.fstat(file.fileno()).st_size - 1) == b"\n"
+                else "\n"
+            )
+            file.write(f"{end}{gap}{body}\n".encode("utf-8", "replace"))
             file.flush()
             os.fsync(file.fileno())
-        return path
 
 
 def daily_path(day: date) -> str:

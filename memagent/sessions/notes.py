@@ -26,6 +26,8 @@ RECIPE = "notes-1"
 """Part of every generation: another way of making rows is another generation."""
 DEBOUNCE_MS = 1_500
 """How long the files must be quiet before they are indexed (O66 ff.)."""
+STALE = "indexing"
+"""The index is being brought up to date; the old one answers."""
 PATIENCE_S = 1.0
 """How long a search waits for the index to catch up before it answers from the old one (O70)."""
 
@@ -123,7 +125,7 @@ class NoteIndex:
             self._running = asyncio.create_task(self.sync())
         await asyncio.wait({self._running}, timeout=patience_s)
         if not self._running.done():
-            return "indexing"
+            return STALE
         try:
             self._running.result()
         except MemagentError as error:

@@ -15,7 +15,7 @@ from memagent.sessions.candidates import ask, comparable, find
 from memagent.sessions.diversity import diverse
 from memagent.sessions.files import day_of
 from memagent.sessions.lexical import text_score
-from memagent.sessions.notes import PATIENCE_S
+from memagent.sessions.notes import PATIENCE_S, STALE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -134,43 +134,46 @@ async def search_notes(
         return Answer((), stale)
     question = question or await ask(text, index.embedder)
     found = await find(index.vectors, live, question, limit=policy.candidates)
-    hits = rank_notes(live, question, found.candidates, now=now, policy=policy)
-    behind = "" if live.embedder == question.embedder else "indexing"
-    return Answer(hits, stale or behind)
+    answer = rank(live, question, found.candidates, now=now, policy=policy, source=SOURCE_NOTES)
+    return replace(answer, stale=stale or answer.stale)
 
 
-def rank_notes(
+def rank(
     live: Generation,
     question: Question,
     candidates: Sequence[Candidate],
     *,
     now: datetime,
     policy: SearchPolicy,
-) -> tuple[Hit, ...]:
+    source: str,
+) -> Answer:
     """Score, floor, age, order, cut: in this order, so that age only moves a hit down and never out."""
-    scored = (
-        _note(candidate, question, policy, hybrid=comparable(live, question)) for candidate in candidates
-    )
+    hybrid = comparable(live, question)
+    scored = (_scored(candidate, question, policy, source=source, hybrid=hybrid) for candidate in candidates)
     hits = [_aged(hit, now, policy) for hit in scored if hit is not None]
     hits.sort(key=lambda hit: (-hit.score, hit.path, hit.start_line))
-    return diverse(hits, policy.diversity, limit=policy.limit)
+    behind = "" if live.embedder == question.embedder else STALE
+    return Answer(diverse(hits, policy.diversity, limit=policy.limit), behind)
 
 
-def _note(candidate: Candidate, question: Question, policy: SearchPolicy, *, hybrid: bool) -> Hit | None:
+def _scored(
+    candidate: Candidate, question: Question, policy: SearchPolicy, *, source: str, hybrid: bool
+) -> Hit | None:
     text = text_score(candidate.words)
     vector = 0.0 if candidate.cosine is None else calibrated(candidate.cosine, question.floor)
     vector_weight, text_weight = policy.weights
     score = vector_weight * vector + text_weight * text if hybrid else text
     # Floats: .7 * .5 must meet a floor of .35.
-    reached = score >= policy.min_score - 1e-9 if hybrid else candidate.words > 0
+    reached = score >= policy.min_score - 1e-6 if hybrid else candidate.words > 0
     if not reached and not candidate.exact:
         return None
-    return _hit(candidate, SOURCE_NOTES, score, question, {"vector": vector, "text": text})
+    return hit_of(candidate, question, source=source, score=score, parts={"vector": vector, "text": text})
 
 
-def _hit(
-    candidate: Candidate, source: str, score: float, question: Question, parts: Mapping[str, float]
+def hit_of(
+    candidate: Candidate, question: Question, *, source: str, score: float, parts: Mapping[str, float]
 ) -> Hit:
+    """A scored candidate as it is told."""
     passage = candidate.passage
     return Hit(
         source,
@@ -217,6 +220,6 @@ def snippet(passage: Passage, asked: Sequence[str]) -> str:
     lines = text.split("\n")
     wanted = set(asked)
     start = next((at for at, line in enumerate(lines) if wanted & set(terms(line))), 0)
-    while start and len("\n".join(lines[start:])) < SNIPPET_CHARS:
+    while start and len("\n".join(lines[start - 1 :])) <= SNIPPET_CHARS:
         start -= 1
     return "\n".join(lines[start:])[:SNIPPET_CHARS]

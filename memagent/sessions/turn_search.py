@@ -10,11 +10,12 @@ from collections import defaultdict
 from typing import TYPE_CHECKING
 
 from memagent.lexicon import fold
-from memagent.sessions.candidates import ask, find, score
+from memagent.sessions.candidates import ask, candidates_of, find
 from memagent.sessions.dates import named_dates
 from memagent.sessions.features import Features, weigh
 from memagent.sessions.lexical import text_score
-from memagent.sessions.search import SOURCE_TURNS, Answer, Hit, calibrated, snippet
+from memagent.sessions.notes import STALE
+from memagent.sessions.search import SOURCE_TURNS, Answer, Hit, calibrated, hit_of
 from memagent.sessions.vectors import passage_id
 
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ async def search_turns(
     around = await _around(index, live, question, found)
     hits = _ranked(question, found.candidates, around, now=now)
     passing = [hit for hit in hits if hit.exact or hit.score >= min_score]
-    behind = "" if live.embedder == question.embedder else "indexing"
+    behind = "" if live.embedder == question.embedder else STALE
     return Answer(tuple(passing[:limit]), behind)
 
 
@@ -68,7 +69,9 @@ async def _around(
     rows = await index.vectors.fetch(
         live, [passage_id(path, number, number) for path, number in sorted(near)]
     )
-    return {_place(each): each for each in score(live, question, list(rows.values()), found.frequencies)}
+    return {
+        _place(each): each for each in candidates_of(live, question, list(rows.values()), found.frequencies)
+    }
 
 
 def _ranked(
@@ -83,10 +86,11 @@ def _ranked(
     for candidate in candidates:
         features = _features(candidate, question, around, dates, asked)
         features["session"] = max(sessions[candidate.passage.path])
-        hit = _hit(candidate, question, Features(**features))
-        known = best.get(_place(candidate))
-        if known is None or hit.score > known.score:
-            best[_place(candidate)] = hit
+        score = weigh(known := Features(**features))
+        hit = hit_of(candidate, question, source=SOURCE_TURNS, score=score, parts=known.to_dict())
+        place = _place(candidate)
+        if place not in best or hit.score > best[place].score:
+            best[place] = hit
     return sorted(best.values(), key=lambda hit: (-hit.score, hit.path, hit.start_line))
 
 
@@ -114,22 +118,6 @@ def _features(
 
 def _vector(candidate: Candidate, question: Question) -> float:
     return 0.0 if candidate.cosine is None else calibrated(candidate.cosine, question.floor)
-
-
-def _hit(candidate: Candidate, question: Question, features: Features) -> Hit:
-    passage = candidate.passage
-    return Hit(
-        SOURCE_TURNS,
-        passage.path,
-        passage.first,
-        passage.last,
-        weigh(features),
-        snippet(passage, question.terms),
-        exact=candidate.exact,
-        label=passage.label,
-        at=passage.at,
-        parts=features.to_dict(),
-    )
 
 
 def _place(candidate: Candidate) -> Place:

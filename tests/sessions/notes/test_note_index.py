@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 async def found(index: NoteIndex, text: str) -> list[str]:
-    return [hit.path for hit in (await search_notes(index, text, now=NOW)).hits]
+    return [hit.path for hit in (await search_notes(index, text, now=NOW, patience_s=60)).hits]
 
 
 async def rows(index: NoteIndex) -> dict[str, list[str]]:
@@ -235,7 +235,7 @@ async def test_o69_while_a_new_embedder_is_at_work_the_old_index_answers_and_say
     assert live
     assert live.embedder == embedder.id
     slow.gate.set()
-    assert await index.freshen() == ""
+    assert await index.freshen(patience_s=60) == ""
     live = await index.live()
     assert live
     assert live.embedder == "slow"
@@ -268,14 +268,14 @@ async def test_o70_a_search_that_cannot_wait_is_marked_stale_and_answers_from_th
     answer = await search_notes(index, "Mochi", now=NOW, patience_s=0)
     assert (answer.stale, [hit.path for hit in answer.hits]) == ("indexing", ["memory/a.md"])
     slow.gate.set()
-    answer = await search_notes(index, "Mochi", now=NOW)
+    answer = await search_notes(index, "Mochi", now=NOW, patience_s=60)
     assert (answer.stale, {hit.path for hit in answer.hits}) == ("", {"memory/a.md", "memory/b.md"})
 
 
 async def test_o70_a_first_search_waits_for_the_index(index: NoteIndex, write: Write) -> None:
     write("memory/a.md", "The cat is called Mochi\n")
 
-    answer = await search_notes(index, "Mochi", now=NOW)
+    answer = await search_notes(index, "Mochi", now=NOW, patience_s=60)
     assert (answer.stale, [hit.path for hit in answer.hits]) == ("", ["memory/a.md"])
 
 
@@ -287,10 +287,10 @@ async def test_an_embedder_that_is_down_keeps_what_was_indexed(
     embedder.down = True
     write("memory/a.md", "The cat is called Miso\n")
 
-    assert await index.freshen() == "embedder_fault"
+    assert await index.freshen(patience_s=60) == "embedder_fault"
     assert await rows(index) == {"memory/a.md": ["The cat is called Mochi"]}
     embedder.down = False
-    assert await index.freshen() == ""
+    assert await index.freshen(patience_s=60) == ""
     assert await rows(index) == {"memory/a.md": ["The cat is called Miso"]}
 
 
@@ -347,7 +347,7 @@ async def test_a_store_that_is_away_is_named_and_not_raised_by_freshen(workspace
 
     store = RedisVectors.open("redis://127.0.0.1:1/0")
     index = index_with(workspace, store, None)
-    assert await index.freshen() == "store_unavailable"
+    assert await index.freshen(patience_s=60) == "store_unavailable"
     with pytest.raises(StoreUnavailable):
         await index.sync()
     await store.close()
