@@ -56,7 +56,7 @@ def reason(fault: OSError | ValueError) -> str:
     return (fault.strerror if isinstance(fault, OSError) and fault.strerror else str(fault)).lower()
 
 
-def write(path: str, data: bytes) -> None:
+def replace(path: str, data: bytes) -> None:
     """Replace a file in one step, keeping its mode; a link keeps pointing at what it pointed at. Raises OSError."""
     target = Path(path).resolve()
     draft = target.with_name(f"{target.name}.memagent-{os.getpid()}")

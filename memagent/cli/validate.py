@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from memagent.cli import ExitCode
-from memagent.cli.files import STDIN, STDIN_NAME, Input, Trouble, read_inputs, reason, write
+from memagent.cli.files import STDIN, STDIN_NAME, Input, Trouble, read_inputs, reason, replace
 from memagent.errors import BadRequest
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ FORMATS = ("text", "concise", "json", "sarif", "github")
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """One command line of `validate`. `known` is the server's environment, None where nothing is known about it."""
+    """One command line of `validate`. `check_env` says that `environ` is the server's, and not just this process's."""
 
     as_librechat: bool
     output_format: str
@@ -35,7 +35,7 @@ class Options:
     fix: bool
     diff: bool
     environ: Mapping[str, str]
-    known: Mapping[str, str] | None
+    check_env: bool
 
 
 @dataclass(slots=True)
@@ -86,7 +86,7 @@ def validate(context: click.Context, /, files: tuple[str, ...], **chosen: Any) -
     if none is given. Exit codes: 0 no errors, 1 errors, 2 something could not be read.
     """
     options = _options(context.find_root().obj or {}, files, **chosen)
-    inputs = list(read_inputs(files or (".",), stdin=click.get_binary_stream("stdin")))
+    inputs = list(read_inputs(files or (".",), stdin=sys.stdin.buffer))
     checked = [_check(one, options) for one in inputs if isinstance(one, Input)]
     troubles = [one.text for one in inputs if isinstance(one, Trouble)]
     if options.diff:
@@ -122,7 +122,7 @@ def _options(
         output_format=output_format or automatic,
         color=_wants_color(color, environ),
         environ=known,
-        known=known if env_files or check_env else None,
+        check_env=check_env or bool(env_files),
         **flags,
     )
 
@@ -157,7 +157,7 @@ def _check(one: Input, options: Options) -> Checked:
 
     document = parse(one.data, one.name)
     judged = verdict(document, options.environ)
-    findings = check(document, judged, environ=options.known)
+    findings = check(document, judged, environ=options.environ, check_env=options.check_env)
     if options.as_librechat:
         findings = tuple(finding for finding in findings if finding.librechat is LibreChat.REJECTS)
     return Checked(document, judged, findings, one.data)
@@ -169,7 +169,7 @@ def _mend(checked: Checked, options: Options, troubles: list[str]) -> Checked:
     if not made:
         return checked
     try:
-        write(checked.document.file, data)
+        replace(checked.document.file, data)
     except OSError as fault:
         troubles.append(f"cannot write `{checked.document.file}`: {reason(fault)}")
         return checked
@@ -308,3 +308,22 @@ def explain(codes: tuple[str, ...]) -> None:
             )
             raise BadRequest(f"no finding is called `{code}`{hint}")
         _print(f"{rule.code} {rule.name} ({rule.level}): {rule.summary}\n\n{rule.explanation}\n")
+
+
+@click.command()
+@click.option("--write", is_flag=True, help="Write schemas/librechat.schema.json instead of printing it.")
+def schema(*, write: bool) -> None:
+    """Print the JSON Schema of librechat.yaml, which gives editors completion and first checks."""
+    from memagent.config.json_schema import json_schema  # noqa: PLC0415
+    from memagent.report.machine import dump  # noqa: PLC0415
+
+    text = dump(json_schema())
+    if not write:
+        _print(text)
+        return
+    target = Path("schemas") / "librechat.schema.json"
+    try:
+        target.parent.mkdir(exist_ok=True)
+        target.write_text(text, encoding="utf-8")
+    except OSError as fault:
+        raise BadRequest(f"cannot write `{target}`: {reason(fault)}") from fault

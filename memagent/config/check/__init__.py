@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -24,29 +25,42 @@ if TYPE_CHECKING:
     from memagent.config.findings import Finding
     from memagent.config.librechat.verdict import Verdict
 
+INDEX = re.compile(r"\[\d+\]")
+
 
 def check(
-    document: Document, judged: Verdict | None = None, *, environ: Mapping[str, str] | None = None
+    document: Document,
+    judged: Verdict | None = None,
+    *,
+    environ: Mapping[str, str] | None = None,
+    check_env: bool = False,
 ) -> tuple[Finding, ...]:
     """All findings of a document, in order.
 
-    `judged` is LibreChat's verdict on it, taken in `environ` if not given. Variables are looked up only where `environ` is
-    given: it is the environment of the server, and None says that nothing is known about it.
+    `environ` is the server's environment as far as it is known, empty if not given; `check_env` says that it is known, and
+    that a variable which it does not set is a fault. `judged` is LibreChat's verdict in that environment, taken if not given.
     """
+    environ = environ or {}
     draft = Draft(document)
     if document.root is None:
         return tuple(_without_secrets(document, finding) for finding in document.findings)
-    report_verdict(draft, judged or verdict(document, environ or {}))
+    report_verdict(draft, judged or verdict(document, environ), environ)
     if isinstance(document.root, MappingNode):
         check_unread(draft)
         check_memory(draft)
         check_provider(draft)
         check_endpoints(draft)
         for path, scalar in scalars(document.root):
-            check_variables(draft, path, scalar, environ=environ)
+            check_variables(draft, path, scalar, environ=environ if check_env else None)
             if not draft.is_blamed(path):
                 check_plain(draft, path, scalar)
-    return tuple(sorted(draft.findings, key=lambda finding: finding.sort_key()))
+    return _once(draft.findings)
+
+
+def _once(findings: list[Finding]) -> tuple[Finding, ...]:
+    """In order, and each once: what a merge key brings into several mappings stands in the text once."""
+    unique = {(one.code, one.span, INDEX.sub("[]", one.message)): one for one in reversed(findings)}
+    return tuple(sorted(unique.values(), key=lambda finding: finding.sort_key()))
 
 
 def _without_secrets(document: Document, finding: Finding) -> Finding:

@@ -27,6 +27,8 @@ class Draft:
     findings: list[Finding] = field(default_factory=list)
     blamed: set[Path] = field(default_factory=set)
     """Paths that a finding is about: what depends on them is not judged a second time."""
+    renamed: set[Path] = field(default_factory=set)
+    """Paths that repairs move a key to: no second key may go there."""
     _secrets: frozenset[str] | None = None
 
     def add(

@@ -148,7 +148,7 @@ def _check_storable(draft: Draft, path: Path, key: str) -> None:
         draft.add(
             "MEM308",
             path,
-            f"LibreChat never stores the key `{key}`",
+            f"the key `{key}` is never stored by LibreChat",
             span=draft.value_span(path),
             librechat=LibreChat.ACCEPTS,
             helps=("choose another name",),
@@ -157,7 +157,7 @@ def _check_storable(draft: Draft, path: Path, key: str) -> None:
         draft.add(
             "MEM308",
             path,
-            f"LibreChat's API does not store the key `{draft.quote(key)}`",
+            f"the key `{draft.quote(key)}` is refused by LibreChat's API",
             span=draft.value_span(path),
             librechat=LibreChat.ACCEPTS,
             helps=(_storable_help(key),),

@@ -102,7 +102,13 @@ def _kind(name: str, names: dict[int, str]) -> str:
 def _check_model(draft: Draft, provider: str, endpoint: Path) -> None:
     model = draft.text(MODEL)
     listed = model_names(draft, (*endpoint, "models", "default"))
-    if not model or "${" in model or not listed or model in listed or draft.flag((*endpoint, "models", "fetch")):
+    if (
+        not model
+        or "${" in model
+        or not listed
+        or model in listed
+        or draft.flag((*endpoint, "models", "fetch"))
+    ):
         return
     near = meant(model, listed)
     span = draft.key_span((*endpoint, "models", "default"))

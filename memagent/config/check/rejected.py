@@ -7,16 +7,20 @@ from typing import TYPE_CHECKING
 
 from memagent.config.check.draft import dotted, inside
 from memagent.config.check.memory import AGENT, report_incomplete
-from memagent.config.check.unions import report_union
+from memagent.config.check.unions import likely, report_union
+from memagent.config.check.unread import report_refused
+from memagent.config.check.urls import issues_without_urls
 from memagent.config.findings import Fix, LibreChat
 from memagent.config.nodes import Mapping, Scalar
 from memagent.config.spelling import meant
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from collections.abc import Mapping as MappingOf
 
     from memagent.config.check.draft import Draft, Path
-    from memagent.config.librechat.verdict import Issue, Verdict
+    from memagent.config.librechat.verdict import Verdict
+    from memagent.config.zod import Issue
 
 REJECTS = LibreChat.REJECTS
 
@@ -43,16 +47,39 @@ _BOUND = re.compile(
 _CHOICES = re.compile(r"'([^']*)'")
 
 
-def report_verdict(draft: Draft, judged: Verdict) -> None:
-    """Add a finding for each issue of a verdict."""
-    for issue in judged.issues:
+def report_verdict(draft: Draft, judged: Verdict, environ: MappingOf[str, str]) -> None:
+    """Add a finding for each reason why LibreChat does not start with the file, or not as it is."""
+    if not isinstance(draft.document.root, Mapping):
+        _report_no_mapping(draft, REJECTS if not judged.ok else LibreChat.ACCEPTS)
+        return
+    issues = judged.issues
+    if not issues and not judged.ok:
+        # Nothing was reported because the reading broke off, at a URL or before it began: what else is wrong is said too.
+        issues = issues_without_urls(draft, environ)
+    for issue in issues:
         report_issue(draft, issue)
+    if not judged.ok and not draft.findings:
+        draft.add("MEM214", (), f"the file cannot be used: {_lowered(judged.reason)}", librechat=REJECTS)
+
+
+def _report_no_mapping(draft: Draft, librechat: LibreChat) -> None:
+    draft.add(
+        "MEM201",
+        (),
+        f"the file takes a mapping of sections, found {draft.found(())}",
+        librechat=librechat,
+        helps=("start with `version:` in the first column",),
+    )
 
 
 def report_issue(draft: Draft, issue: Issue) -> None:
     """Add the finding for one issue of the schema."""
-    path = tuple(issue.path)
-    if draft.is_blamed(path) and issue.code == "too_small":
+    path = issue.path
+    if draft.is_blamed(path) and issue.code != "unrecognized_keys":
+        return
+    if issue.code == "invalid_union" and path != AGENT and (meant_ones := likely(draft, issue)):
+        for one in meant_ones:
+            report_issue(draft, one)
         return
     _REPORTS.get(issue.code, _report_rule)(draft, path, issue.message)
 
@@ -260,6 +287,16 @@ def _report_rule(draft: Draft, path: Path, message: str, *, code: str = "MEM206"
     )
 
 
+def _report_parameter(draft: Draft, path: Path, message: str) -> None:
+    draft.add(
+        "MEM213",
+        path,
+        f"`{dotted(path)}` cannot be built: {_lowered(message)}",
+        librechat=REJECTS,
+        notes=("the schema allows it, and LibreChat crashes at startup",),
+    )
+
+
 def _lowered(message: str) -> str:
     """A foreign sentence as the end of one of ours."""
     first = message.strip().rstrip(".")
@@ -347,8 +384,10 @@ _REPORTS: dict[str, Callable[[Draft, Path, str], None]] = {
     "invalid_enum_value": _report_choice,
     "invalid_union_discriminator": _report_choice,
     "invalid_union": _report_no_form,
+    "unrecognized_keys": report_refused,
     "invalid_string": _report_text,
     "too_small": _report_bound,
     "too_big": _report_bound,
     "not_finite": _report_not_finite,
+    "custom_params": _report_parameter,
 }

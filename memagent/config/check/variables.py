@@ -110,12 +110,12 @@ def _report_not_read(draft: Draft, path: Path) -> None:
     draft.add(
         "MEM212",
         path,
-        f"LibreChat does not replace variables in `{dotted(path)}`",
+        f"variables are not replaced in `{dotted(path)}`",
         span=draft.value_span(path),
         level=strictness(path),
         librechat=LibreChat.ACCEPTS,
         helps=("write the value itself",),
-        notes=("the text is used as it stands, with its `${…}`",),
+        notes=("LibreChat uses the text as it stands, with its `${…}`",),
     )
 
 

@@ -1,0 +1,146 @@
+"""What LibreChat's schema knows about a place of the file: its keys, and where else a key would be known."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING
+
+from memagent.config.document import plain
+from memagent.config.librechat.root import ROOT
+from memagent.config.spelling import fold
+from memagent.config.zod import (
+    Anything,
+    Both,
+    Default,
+    Lazy,
+    List,
+    Needed,
+    Nullable,
+    Object,
+    Piped,
+    Record,
+    Refined,
+    Run,
+    Tagged,
+    Transformed,
+    Union,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from memagent.config.check.draft import Path
+    from memagent.config.nodes import Node
+    from memagent.config.zod import Schema
+
+MAX_PLACES = 3
+"""A name that is known in more places than this says nothing about where it belongs."""
+
+INDEX_DEPTH = 3
+"""Keys further down are details of something that would have to be there as well."""
+
+Shape = tuple["Schema", ...]
+"""The schemas that may hold at one place: several where a union leaves it open."""
+
+
+def top() -> Shape:
+    return tuple(_bare(ROOT))
+
+
+def below(shape: Shape, step: str | int) -> Shape:
+    """The shape of a key or an item; empty where nothing is known there."""
+    found: list[Schema] = []
+    for schema in shape:
+        if isinstance(schema, Object):
+            child = schema.fields.get(str(step))
+            found += _bare(child) if child else ()
+        elif isinstance(schema, Record) and isinstance(step, str):
+            found += _bare(schema.value)
+        elif isinstance(schema, List) and isinstance(step, int):
+            found += _bare(schema.item)
+        elif isinstance(schema, Anything):
+            found.append(schema)
+    return tuple(found)
+
+
+def at(path: Path) -> Shape:
+    shape = top()
+    for step in path:
+        shape = below(shape, step)
+    return shape
+
+
+def keys(shape: Shape) -> tuple[str, ...] | None:
+    """The keys that are known at a place, in the schema's order; None where any key may stand."""
+    objects = [schema for schema in shape if isinstance(schema, Object)]
+    if not objects or any(isinstance(schema, (Record, Anything)) for schema in shape):
+        return None
+    return tuple(dict.fromkeys(name for schema in objects for name in schema.fields))
+
+
+def is_strict(shape: Shape) -> bool:
+    """Whether LibreChat refuses an unknown key here instead of dropping it."""
+    return any(isinstance(schema, Object) and schema.strict for schema in shape)
+
+
+def takes(shape: Shape, node: Node) -> bool:
+    """Whether a value fits one of the schemas as it is."""
+    for schema in shape:
+        run = Run({})
+        schema.read(plain(node), (), run)
+        if not run.issues:
+            return True
+    return False
+
+
+def places(name: str, *, away_from: Path) -> list[Path]:
+    """Where a key of that name is known, nearest first; empty if that is nowhere, or all over."""
+    found = [path for path in _index().get(fold(name), ()) if path[:-1] != away_from]
+    kin = [path for path in found if _related(path[:-1], away_from)]
+    if kin:
+        return kin[:1]
+    return found if len(found) <= MAX_PLACES else []
+
+
+def _related(place: Path, other: Path) -> bool:
+    """Parent and child, or children of one parent; at the top level nearly everything would be."""
+    plain_other = tuple(step for step in other if isinstance(step, str))
+    plain_place = tuple(step for step in place if isinstance(step, str))
+    if not plain_other:
+        return False
+    return plain_place[:-1] == plain_other or plain_place == plain_other[:-1] != ()
+
+
+@cache
+def _index() -> dict[str, list[Path]]:
+    index: dict[str, list[Path]] = {}
+    level: list[tuple[Path, Shape]] = [((), top())]
+    for _ in range(INDEX_DEPTH):
+        deeper: list[tuple[Path, Shape]] = []
+        for path, shape in level:
+            for name in keys(shape) or ():
+                here: Path = (*path, name)
+                index.setdefault(fold(name), []).append(here)
+                deeper.append((here, below(shape, name)))
+                deeper.append(((*here, 0), below(below(shape, name), 0)))
+        level = deeper
+    return index
+
+
+def _bare(schema: Schema) -> Iterator[Schema]:
+    """The schemas that a wrapper, a union or a choice by tag comes down to."""
+    if isinstance(schema, (Default, Needed, Nullable, Refined, Transformed, Piped)):
+        yield from _bare(schema.inner)
+    elif isinstance(schema, Lazy):
+        yield from _bare(schema.make())
+    elif isinstance(schema, Union):
+        for option in schema.options:
+            yield from _bare(option)
+    elif isinstance(schema, Tagged):
+        for option in schema.options.values():
+            yield from _bare(option)
+    elif isinstance(schema, Both):
+        yield from _bare(schema.left)
+        yield from _bare(schema.right)
+    else:
+        yield schema
