@@ -7,14 +7,13 @@ import os
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from memagent.config.agents import load_agents
-from memagent.config.endpoints import ModelTarget
 from memagent.config.environment import load_environment
 from memagent.config.settings import load_settings
 from memagent.errors import ConfigUnusable
-from memagent.llm.embedders import EmbedderChoice, open_embedder
+from memagent.llm.embedders import LocalEmbedder, open_embedder
 from memagent.llm.gateway import Gateway
 from memagent.service import Memagent
 from memagent.service.embedding import embed_unsearched
@@ -23,13 +22,13 @@ from memagent.store.embedded import EmbeddedRedis
 from memagent.store.redis import RedisStore
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+    from collections.abc import AsyncIterator, Callable, Mapping
 
     from memagent.config.agents import Agents
+    from memagent.config.endpoints import ModelTarget
     from memagent.config.environment import Environment
     from memagent.config.settings import Settings
     from memagent.llm import ChatModel, Embedder
-    from memagent.llm.embedders import EmbedTexts
     from memagent.store import Store
 
 
@@ -57,7 +56,12 @@ async def open(  # noqa: A001  read as `memagent.open`
     async with AsyncExitStack() as opened:
         gateway = Gateway()
         opened.push_async_callback(gateway.close)
-        embedder = await open_embedder(embedder_choice(options), embed=embedding_calls(gateway))
+        embedder = await open_embedder(
+            options.embedder,
+            embed=gateway.embed,
+            dimensions=options.embedder_dimensions,
+            floor=options.match_floor,
+        )
         ports = Ports(
             settings=settings,
             options=options,
@@ -67,7 +71,12 @@ async def open(  # noqa: A001  read as `memagent.open`
             clock=clock,
             environ=environ,
         )
+        # Weights and litellm take seconds to load, and the first turn should not wait for them.
+        if isinstance(embedder, LocalEmbedder):
+            await embedder.warm()
         opened.push_async_callback(stop, asyncio.create_task(embed_unsearched(ports)))
+        if models is None:
+            opened.push_async_callback(stop, asyncio.create_task(gateway.warm()))
         yield Memagent(ports)
 
 
@@ -87,22 +96,6 @@ def read(path: Path) -> bytes:
         raise ConfigUnusable(
             f"{path} cannot be read: {error.strerror}. Name the file with --config or MEMAGENT_CONFIG"
         ) from None
-
-
-def embedder_choice(options: Environment) -> EmbedderChoice:
-    return EmbedderChoice(options.embedder, dimensions=options.embedder_dimensions, floor=options.match_floor)
-
-
-def embedding_calls(gateway: Gateway) -> EmbedTexts:
-    """The gateway as an embedder wants it: a model's name and texts, a vector each."""
-
-    async def embed(
-        model: str, texts: Sequence[str], *, api_key: str | None, base_url: str | None, timeout_s: float
-    ) -> Sequence[Sequence[float]]:
-        target = ModelTarget(model, base_url=base_url, api_key=api_key, timeout_s=timeout_s)
-        return await gateway.embed(target, texts)
-
-    return embed
 
 
 async def open_store(options: Environment, embedder: Embedder | None, opened: AsyncExitStack) -> Store:
@@ -125,7 +118,7 @@ async def open_store(options: Environment, embedder: Embedder | None, opened: As
     return store
 
 
-async def stop(task: asyncio.Task[int]) -> None:
+async def stop(task: asyncio.Task[Any]) -> None:
     """End a background task; what it had not done yet is done at the next start."""
     task.cancel()
     with suppress(asyncio.CancelledError, Exception):

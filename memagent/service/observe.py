@@ -70,10 +70,10 @@ async def observe(ports: Ports, turn: Turn, *, recalled: RecallNote | None) -> R
     if switched_off is not None or agent is None:
         reason, detail = switched_off or (Reason.AGENT_NOT_USABLE, AGENT_OFF_BECAUSE[AgentOff.NO_AGENT])
         return replace(blank, reason=reason, detail=detail)
-    earlier, switch, memories = await asyncio.gather(
+    earlier, switch, memories, *others = await asyncio.gather(
         ports.store.receipt(turn.own, turn.message_id),
         ports.store.preference(turn.user, CONSENT),
-        ports.store.list(turn.own),
+        *(ports.store.list(scope) for scope in turn.scopes),
     )
     if earlier is not None and earlier.get("decision") == Decision.RAN:
         return replace(
@@ -90,7 +90,8 @@ async def observe(ports: Ports, turn: Turn, *, recalled: RecallNote | None) -> R
     watch.lap("recall")
     blank = replace(blank, recall=note)
     try:
-        receipt = await _learn(ports, turn, memories, agent=agent, receipt=blank, watch=watch)
+        injected = injected_words(memory for held in (*others, memories) for memory in held)
+        receipt = await _learn(ports, turn, memories, agent=agent, injected=injected, receipt=blank, watch=watch)
     except StoreFault:
         raise
     except MemagentError as fault:
@@ -137,11 +138,11 @@ async def _learn(
     memories: Sequence[Memory],
     *,
     agent: AgentSpec,
+    injected: Mapping[str, str],
     receipt: Receipt,
     watch: Stopwatch,
 ) -> Receipt:
     target = target_of(ports, turn, agent)
-    injected = injected_words(memories)
     prompt = _prompt(ports, turn, memories, agent=agent, target=target, injected=injected)
     ledger = Ledger(
         {memory.key: Held(memory.tokens, memory.value) for memory in memories},
@@ -153,10 +154,12 @@ async def _learn(
     watch.lap("prompt")
     extraction = await extract(ports.models(target), prompt, ledger)
     watch.lap("model")
+    drafted = asked(receipt, extraction)
+    if extraction.fault is not None and not extraction.edits:
+        return failed(drafted, extraction.fault)
     edits = await _embedded(ports, extraction.edits)
     watch.lap("embed")
     limits = hands.limits(ports, turn.own, forget=receipt.recall.searched)
-    drafted = asked(receipt, extraction)
     applied = await ports.store.apply(
         turn.own,
         edits,
