@@ -26,6 +26,8 @@ KNOWN_CUSTOM = frozenset({"xai", "deepseek", "moonshot", "openrouter"})
 """Providers that LibreChat knows by name and that still need an endpoint of that name in the file."""
 
 _COMPLETIONS = "/chat/completions"
+_ADDED = {"anthropic": ("/v1/messages", "/v1")}
+"""What litellm's client of a provider puts behind the address; `/chat/completions` is everybody else's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +148,7 @@ def resolve_target(
     )
     templates = {} if found.base_url_is_users else header_templates(settings, provider, agent.model)
     headers = render_headers(templates, environ=environ, user=user, body=body)
-    base_url, direct = _direct(found.base_url, wanted=found.direct)
+    base_url, direct = _address(found)
     return ModelTarget(
         model=_model_name(found, agent.model, responses=shaped.responses),
         base_url=base_url,
@@ -283,13 +285,15 @@ def _refuse_inner_address(url: str, *, name: str) -> None:
         )
 
 
-def _direct(url: str | None, *, wanted: bool) -> tuple[str | None, bool]:
-    """The address and whether it is whole; one that ends as clients end it anyway needs no special care."""
+def _address(found: Account) -> tuple[str | None, bool]:
+    """The address without what clients add to it themselves, and whether it is whole nevertheless."""
+    url = found.base_url
     if url is None:
         return None, False
-    if url.endswith(_COMPLETIONS):
-        return url.removesuffix(_COMPLETIONS), False
-    return url, wanted
+    for added in _ADDED.get(found.provider, (_COMPLETIONS,)):
+        if url.endswith(added):
+            return url.removesuffix(added), False
+    return url, found.direct
 
 
 def _model_name(found: Account, model: str, *, responses: bool) -> str:

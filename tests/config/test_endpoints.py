@@ -181,6 +181,13 @@ def test_an_address_that_ends_as_clients_end_it_needs_no_special_care(url: str) 
         assert (found.base_url, found.direct) == ("https://gw.example/v1", False)
 
 
+@pytest.mark.parametrize(
+    "url", ["https://gw.example", "https://gw.example/v1/", "https://gw.example/v1/messages"]
+)
+def test_the_address_of_a_messages_endpoint_may_hold_its_version(url: str) -> None:
+    assert target("Gateway", endpoint(provider="anthropic", base_url=url)).base_url == "https://gw.example"
+
+
 def test_a_direct_endpoint_is_called_at_its_whole_address() -> None:
     url = "https://gw.example/answer?v=1"
 
