@@ -1,6 +1,6 @@
 """Decay as pure rules: how days are counted, who is forgotten first, and what a quiet stretch would do (spec/seeds.md §2).
 
-The store counts the same days with clocks, next to the data (`store/lua/lanes.lua`); this is what it is held to.
+The store counts the same days with lists of dates, next to the data (`store/lua/lanes.lua`); this is what it is held to.
 """
 
 from __future__ import annotations
@@ -31,28 +31,29 @@ class Counter:
 class Lane:
     """Memories that are searched together, counted one by one: T01 to T15 as they are written.
 
-    `seen` is the latest date that anything happened on, `counted` the latest date of a search that counted.
+    `counted` is the latest date that counted.
     """
 
     counters: dict[str, Counter] = field(default_factory=dict)
-    seen: int = 0
     counted: int = 0
 
     def save(self, key: str, day: int) -> None:
         """Start at zero; this day does not count, whether it was counted already or will be later (T01, T11)."""
-        self.counters[key] = Counter(0, max(day, self.counted))
-        self.seen = max(self.seen, day)
+        self._use(key, day)
 
     def search(self, day: int, used: Collection[str]) -> None:
         """Count a date once (T03), take what was used back to zero at once (T04), never count backwards (T15)."""
-        countable = day >= self.seen and day > self.counted
-        for key, counter in self.counters.items():
-            if countable and day > counter.stamp:
-                self.counters[key] = Counter(counter.unused_days + 1, day)
-        if countable:
-            self.seen = self.counted = day
+        if self.counters and day > self.counted:
+            self.counted = day
+            for key, counter in self.counters.items():
+                if day > counter.stamp:
+                    self.counters[key] = Counter(counter.unused_days + 1, day)
         for key in used:
-            self.counters[key] = Counter(0, max(day, self.counted))
+            self._use(key, day)
+
+    def _use(self, key: str, day: int) -> None:
+        earlier = self.counters.get(key, Counter(0, 0))
+        self.counters[key] = Counter(0, max(day, self.counted, earlier.stamp))
 
 
 def is_dormant(unused_days: int, dormant_after_days: int = DORMANT_AFTER_DAYS) -> bool:

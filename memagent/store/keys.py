@@ -2,7 +2,7 @@
 
     ma:m:{u:alice}u::<key>      one memory (hash); `ma:m:` is what the index watches
     ma:<kind>:{u:alice}u::      one per scope: `s` state, `k` keys by creation, `u` last matches, `f` fingerprints,
-                                `h` history, `l` lanes, `i` message ids, `b` + lane: keys by decay base, `r` + message id: receipts
+                                `h` history, `l` lanes, `i` message ids, `b` + lane: keys by date of last use, `r` + message id: receipts
     ma:c:{u:alice}              a user's preferences, in the same slot as all scopes of that user
 
 The part in braces holds a kind and a percent-encoded owner, the part behind it a kind and a percent-encoded agent; neither can

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
@@ -12,6 +13,8 @@ from memagent.memory import Memory, Scope, ScopeKind, Source
 from memagent.store import Applied, Limits, Recalled, RecallQuery, SetMemory
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
     from memagent.llm import Vector
     from memagent.store.redis import RedisStore
 
@@ -114,3 +117,17 @@ def keys(recalled: Recalled) -> list[str]:
 
 def used(recalled: Recalled) -> list[str]:
     return [hit.memory.key for hit in recalled.hits if hit.used]
+
+
+@asynccontextmanager
+async def opened(redis_url: str, prefix: str, **more: Any) -> AsyncIterator[RedisStore]:
+    """A store for a test that makes its own event loops."""
+    from memagent.store.redis import RedisStore
+
+    store = await RedisStore.open(
+        redis_url, prefix=prefix, **{"embedder_id": EMBEDDER, "dimensions": DIMENSIONS, **more}
+    )
+    try:
+        yield store
+    finally:
+        await store.close()

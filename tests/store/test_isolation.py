@@ -23,7 +23,7 @@ from memagent.store.keys import (
     scope_id,
     script_keys,
 )
-from tests.store.desk import Desk, at, keys, used
+from tests.store.desk import Desk, at, keys, opened, used
 
 if TYPE_CHECKING:
     from memagent.store.redis import RedisStore
@@ -143,27 +143,26 @@ async def test_unsearched_finds_the_owners_of_any_name_again(store: RedisStore) 
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.data())
 def test_any_key_value_and_term_go_in_and_come_out_whole(redis_url: str, data: st.DataObject) -> None:
-    from memagent.store.redis import RedisStore
-
     entries = data.draw(st.dictionaries(whole_texts, whole_texts.filter(str.strip), min_size=1, max_size=4))
     terms = tuple(data.draw(st.lists(st.text(max_size=6), max_size=5)))
 
     async def check() -> None:
-        store = await RedisStore.open(redis_url, prefix="t-any", embedder_id="any", dimensions=16)
-        desk = Desk(store)
-        await store.erase(desk.scope)
-        edits = [SetMemory(key, value + key, 1, terms=terms) for key, value in entries.items()]
-        await store.apply(desk.scope, edits, limits=Limits(), now=at(0))
-        for waiting in await store.unsearched(desk.scope, "any"):
-            assert await store.attach_vector(
-                waiting, vector=[1.0] * 16, embedder="any", terms=terms, now=at(0)
+        async with opened(redis_url, "t-any", embedder_id="any") as store:
+            desk = Desk(store)
+            await store.erase(desk.scope)
+            edits = [SetMemory(key, value + key, 1, terms=terms) for key, value in entries.items()]
+            await store.apply(desk.scope, edits, limits=Limits(), now=at(0))
+            for waiting in await store.unsearched(desk.scope, "any"):
+                assert await store.attach_vector(
+                    waiting, vector=[1.0] * 16, embedder="any", terms=terms, now=at(0)
+                )
+            recalled = await desk.chat(
+                0, vector=[1.0] * 16, embedder="any", terms=terms, candidates=1, hits=99
             )
-        recalled = await desk.chat(0, vector=[1.0] * 16, embedder="any", terms=terms, candidates=1, hits=99)
-        assert recalled.searched
-        held = {memory.key: memory.value for memory in await store.list(desk.scope)}
-        assert held == {memory.key: memory.value for memory in recalled.active}
-        assert set(held.values()) <= {value + key for key, value in entries.items()}
-        await store.erase(desk.scope)
-        await store.close()
+            assert recalled.searched
+            held = {memory.key: memory.value for memory in await store.list(desk.scope)}
+            assert held == {memory.key: memory.value for memory in recalled.active}
+            assert set(held.values()) <= {value + key for key, value in entries.items()}
+            await store.erase(desk.scope)
 
     asyncio.run(check())

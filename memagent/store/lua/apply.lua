@@ -18,7 +18,7 @@ local function victims(missing)
   if not R.limits.forget or S.kind == 'global' then return nil end
   local found = {}
   for _, lane in ipairs(sorted_lanes(S)) do
-    local edge = whole(dormant_at(lane, R.limits.days))
+    local edge = '(' .. whole(dormant_before(lane, R.limits.days))
     for _, key in ipairs(redis.call('ZRANGEBYSCORE', lane.set, '-inf', edge)) do
       local memory = load(S, key)
       if memory.protected ~= '1' then
@@ -60,7 +60,7 @@ local function refresh(memory, edit)
     end
     if edit.trusted == '1' then row[#row + 1] = 'trusted'; row[#row + 1] = '1' end
     redis.call('HSET', name_of(S, memory.key), unpack(row))
-    enter(S, lane, memory.key, base_today(S, lane, R.today))
+    enter(lane, memory.key, stamp_today(lane, R.today))
     touched = true
   end
   return outcome(memory.key, 'refreshed', nil, memory.value)
@@ -114,9 +114,9 @@ local function set(edit)
   local before, matched = snapshot(S, prior), prior and redis.call('ZSCORE', S.matched, prior.key)
   local vector = edit.vector and {emb = edit.emb, blob = ARGV[edit.vector]}
   write(S, memory, prior, vector, function(lane)
-    if not from then return base_today(S, lane, R.today) end
-    local old_lane = lanes_of(S)[from.lane]
-    return carried_base(S, old_lane, tonumber(redis.call('ZSCORE', old_lane.set, from.key)), lane, R.today)
+    if not from then return stamp_today(lane, R.today) end
+    local old_lane, stamp = place_of(S, from)
+    return carried_stamp(old_lane, stamp, lane, R.today)
   end)
   if from and matched then redis.call('ZADD', S.matched, matched, memory.key) end
   local after = snapshot(S, memory)

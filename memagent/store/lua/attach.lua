@@ -4,11 +4,10 @@ local S = scope_at(0, R.scope, R.kind)
 
 local memory = load(S, R.key)
 if not memory or memory.value ~= R.value then return 0 end
-local from = lanes_of(S)[memory.lane]
-local base = tonumber(redis.call('ZSCORE', from.set, R.key))
-local lane = lane_for(S, R.emb, memory.words, from.date)
+local from, stamp = place_of(S, memory)
+local lane = lane_for(S, R.emb, memory.words, from)
 if lane.n ~= from.n then
-  enter(S, lane, R.key, carried_base(S, from, base, lane, R.today))
+  enter(lane, R.key, carried_stamp(from, stamp, lane, R.today))
   leave(S, from.n, R.key)
   if memory.emb ~= NO_EMBEDDER then redis.call('HDEL', name_of(S, R.key), 'v_' .. memory.emb) end
 end

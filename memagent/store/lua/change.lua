@@ -23,8 +23,8 @@ local function remove(S, memory)
 end
 
 -- Writes `memory` (its `lane` and `emb` set here) over `prior`, which may stand under another key. `vector` is
--- {emb, blob} or nil; a vector of other words never survives (T49). `base` is where it stands in its lane.
-local function write(S, memory, prior, vector, base_of)
+-- {emb, blob} or nil; a vector of other words never survives (T49). `stamp_for` gives its stamp in a lane.
+local function write(S, memory, prior, vector, stamp_for)
   local name = name_of(S, memory.key)
   local emb, blob = NO_EMBEDDER, nil
   if vector then
@@ -32,9 +32,9 @@ local function write(S, memory, prior, vector, base_of)
   elseif prior and prior.value == memory.value and prior.emb ~= NO_EMBEDDER then
     emb, blob = prior.emb, redis.call('HGET', name_of(S, prior.key), 'v_' .. prior.emb)
   end
-  local lane = lane_for(S, emb, memory.words, prior and lanes_of(S)[prior.lane].date)
-  local base = base_of(lane)
-  enter(S, lane, memory.key, base)  -- before leaving the old place: an empty lane is taken away
+  local lane = lane_for(S, emb, memory.words, prior and lanes_of(S)[prior.lane])
+  local stamp = stamp_for(lane)
+  enter(lane, memory.key, stamp)  -- before leaving the old place: an empty lane is taken away
   if prior and (prior.key ~= memory.key or prior.emb ~= emb) and prior.emb ~= NO_EMBEDDER then
     redis.call('HDEL', name_of(S, prior.key), 'v_' .. prior.emb)
   end

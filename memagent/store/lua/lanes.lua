@@ -1,11 +1,14 @@
--- Lanes: the memories of one scope that are searched together, and the clock they age by (docs/decay.md).
+-- Lanes: the memories of one scope that are searched together, and the dates that counted for them (docs/decay.md).
 --
--- A lane is one embedder and one set of tags, so what is not searched does not age. Its clock counts in millionths of a day:
--- a search on a new date moves it by a whole day, at most once per date; a memory remembers the clock at its last use (its
--- base, the score in the lane's sorted set), and its unused days are the whole days between the two. A memory saved before that
--- date's first search gets a base one millionth ahead, which makes this date's tick too short to count for it.
+-- A lane is one embedder and one set of tags, so what is not searched does not age. It lists the dates on which it was searched,
+-- each once; a memory has one number, the date of its last use (its stamp, the score in the lane's sorted set). Its unused days
+-- are the counted dates after its stamp, so the passing of a day writes one date, however many memories there are, and "dormant"
+-- is a range: every stamp before the seventh latest counted date.
+--
+-- Before the first date of a lane lie days -1, -2, ... that count as well. A memory that moves here with more unused days than the
+-- lane has dates gets a stamp among them.
 
-local DAY = 1000000
+local MOST = 400  -- dates a lane remembers: a year of daily chats. Older use all counts as this long ago
 
 local function lanes_of(S)
   if not S.known then
@@ -22,8 +25,7 @@ local function lanes_of(S)
 end
 
 local function save_lane(S, lane)
-  redis.call('HSET', S.lanes, lane.n, cjson.encode({emb = lane.emb, words = lane.words, clock = lane.clock, date = lane.date,
-    pending = lane.pending}))
+  redis.call('HSET', S.lanes, lane.n, cjson.encode({emb = lane.emb, words = lane.words, dates = lane.dates}))
 end
 
 -- In numeric order, so that answers do not depend on how Lua keeps its tables.
@@ -34,60 +36,68 @@ local function sorted_lanes(S)
   return list
 end
 
--- `words` are folded tags joined by \31. A lane that is new was last counted on `date`, like the one its first memory is from.
-local function lane_for(S, emb, words, date)
+-- `words` are folded tags joined by \31. A lane that is new takes over the dates of the one that its first memory is from.
+local function lane_for(S, emb, words, from)
   local last = 0
   for _, lane in pairs(lanes_of(S)) do
     if lane.emb == emb and lane.words == words then return lane end
     last = math.max(last, tonumber(lane.n))
   end
   local n = whole(last + 1)
-  local lane = {n = n, set = S.lane .. n, emb = emb, words = words, clock = 0, date = date or 0, pending = 0}
+  local lane = {n = n, set = S.lane .. n, emb = emb, words = words, dates = {unpack(from and from.dates or {})}}
+  lane.like = from
   S.known[n] = lane
   save_lane(S, lane)
   return lane
 end
 
--- A date earlier than the latest one seen does not count (T15); nor does the same date twice (T03).
+local function last_date(lane)
+  return lane.dates[#lane.dates] or 0
+end
+
+-- The same date counts once (T03), an earlier one never (T15).
 local function tick(S, lane, today)
-  if today <= lane.date or today < lane.pending then return false end
-  if lane.pending > 0 and lane.pending < today then lane.clock = lane.clock + 1 end
-  lane.clock, lane.date, lane.pending = lane.clock + DAY, today, 0
+  if today <= last_date(lane) then return false end
+  lane.dates[#lane.dates + 1] = today
+  if #lane.dates > MOST then table.remove(lane.dates, 1) end
   save_lane(S, lane)
   return true
 end
 
--- The base of a memory used today: the day of saving does not count, whether its tick has come or is still to come (T11).
-local function base_today(S, lane, today)
-  if today <= lane.date or today < lane.pending then return lane.clock end
-  if lane.pending < today then
-    -- An earlier day of saving went by without a search: what was saved then is no longer ahead of the clock.
-    if lane.pending > 0 then lane.clock = lane.clock + 1 end
-    lane.pending = today
-    save_lane(S, lane)
-  end
-  return lane.clock + 1
+-- The stamp of a memory used today: the day of use does not count, whether it was counted already or will be (T11, T13).
+local function stamp_today(lane, today)
+  return math.max(today, last_date(lane))
 end
 
-local function unused_days(lane, base)
-  return math.max(0, math.floor((lane.clock - base) / DAY))
+local function unused_days(lane, stamp)
+  local i = #lane.dates
+  while i > 0 and lane.dates[i] > stamp do i = i - 1 end
+  return #lane.dates - i + (stamp < 0 and -stamp - 1 or 0)
 end
 
--- The base in `lane` that keeps the unused days of a memory of another lane, and does not count today twice.
-local function carried_base(S, from, base, lane, today)
-  if from.n == lane.n then return base end
-  local counted = from.date == today or (from.pending == today and base > from.clock)
-  local start = counted and base_today(S, lane, today) or lane.clock
-  return start - unused_days(from, base) * DAY
+-- The latest stamp with this many unused days.
+local function stamp_of(lane, unused)
+  local known = #lane.dates
+  return unused < known and lane.dates[known - unused] or known - unused - 1
 end
 
--- Score at or under which a memory is dormant (T21).
-local function dormant_at(lane, days)
-  return lane.clock - days * DAY
+-- A memory with a stamp before this one is dormant (T21).
+local function dormant_before(lane, days)
+  return stamp_of(lane, math.max(1, math.min(days, MOST)) - 1)
 end
 
-local function enter(S, lane, key, base)
-  redis.call('ZADD', lane.set, whole(base), key)
+-- The stamp in `lane` that keeps the unused days of a memory of another lane, and does not count today twice.
+local function carried_stamp(from, stamp, lane, today)
+  if from.n == lane.n or lane.like == from then return stamp end
+  if stamp >= today then return stamp_today(lane, today) end
+  local unused = unused_days(from, stamp)
+  if unused > 0 and last_date(from) == today and last_date(lane) < today then unused = unused - 1 end
+  return stamp_of(lane, unused)
+end
+
+-- A later stamp stays: it is of a date that this one does not take back.
+local function enter(lane, key, stamp)
+  redis.call('ZADD', lane.set, 'GT', whole(stamp), key)
 end
 
 local function leave(S, n, key)
@@ -100,12 +110,18 @@ local function leave(S, n, key)
   end
 end
 
--- What the caller sees of a memory.
-local function view(S, memory, base, matched)
+-- The lane a memory is in, and its stamp there.
+local function place_of(S, memory)
   local lane = lanes_of(S)[memory.lane]
-  base = base or redis.call('ZSCORE', lane.set, memory.key)
+  return lane, tonumber(redis.call('ZSCORE', lane.set, memory.key))
+end
+
+-- What the caller sees of a memory.
+local function view(S, memory, stamp, matched)
+  local lane = lanes_of(S)[memory.lane]
+  stamp = stamp or redis.call('ZSCORE', lane.set, memory.key)
   if matched == nil then matched = redis.call('ZSCORE', S.matched, memory.key) end
   return {key = memory.key, value = memory.value, tokens = memory.tokens, created = memory.created, updated = memory.updated,
     source = memory.source, protected = memory.protected, trusted = memory.trusted, evidence = memory.evidence,
-    tags = memory.tags, emb = memory.emb, unused = unused_days(lane, tonumber(base)), matched = matched or ''}
+    tags = memory.tags, emb = memory.emb, unused = unused_days(lane, tonumber(stamp)), matched = matched or ''}
 end

@@ -65,7 +65,7 @@ local function prefix_of(S)
   end
   answer.active = {}
   for _, lane in ipairs(S.visible) do
-    local edge = all_active() and '-inf' or '(' .. whole(dormant_at(lane, R.days))
+    local edge = all_active() and '-inf' or whole(dormant_before(lane, R.days))
     local found = redis.call('ZRANGEBYSCORE', lane.set, edge, '+inf', 'WITHSCORES')
     for i = 1, #found, 2 * BATCH do
       local keys = {}
@@ -140,7 +140,7 @@ local function judge(hits)
   end
 end
 
--- Ticks the clocks of what was searched and takes the used ones back to zero (T02 to T04, T13).
+-- Counts this date for what was searched and takes the used ones back to zero (T02 to T04, T13).
 local function count(used)
   local moved = {}
   for _, S in ipairs(scopes) do
@@ -151,9 +151,9 @@ local function count(used)
     local n = redis.call('HGET', name_of(S, hit.key), 'lane')
     local lane = n and lanes_of(S)[n]
     if lane then
-      local base = tonumber(redis.call('ZSCORE', lane.set, hit.key))
-      moved[S] = moved[S] or base <= dormant_at(lane, R.days)
-      if base < lane.clock then enter(S, lane, hit.key, lane.clock) end
+      local stamp = tonumber(redis.call('ZSCORE', lane.set, hit.key))
+      moved[S] = moved[S] or stamp < dormant_before(lane, R.days)
+      enter(lane, hit.key, stamp_today(lane, R.today))
       redis.call('ZADD', S.matched, 'GT', whole(R.now), hit.key)
     end
   end

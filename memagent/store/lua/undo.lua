@@ -60,7 +60,7 @@ for i = #change.states, 1, -1 do
     local memory = {key = state.key}
     for _, field in ipairs(FIELDS) do memory[field] = state.before[field] end
     memory.updated = whole(R.now)
-    write(S, memory, now, nil, function(lane) return base_today(S, lane, R.today) end)
+    write(S, memory, now, nil, function(lane) return stamp_today(lane, R.today) end)
     if state.before.matched ~= '' then redis.call('ZADD', S.matched, state.before.matched, state.key) end
   end
   states[#states + 1] = {key = state.key, before = standing, after = snapshot(S, load(S, state.key))}
