@@ -25,6 +25,7 @@ MemagentError
 ├── ModelFault              the chat model
 │   ├── ModelUnavailable    unreachable, timed out, rate limited, or failing
 │   ├── ModelRefused        the key, the model or the request is not accepted
+│   │   └── ContextTooLong  what was sent is larger than the model's window
 │   └── ModelReplyInvalid   the answer cannot be read
 └── EmbedderFault           the embedding model cannot be used
 """
@@ -161,6 +162,10 @@ class ModelUnavailable(ModelFault):
 
 class ModelRefused(ModelFault):
     code = "model_refused"
+
+
+class ContextTooLong(ModelRefused):
+    code = "context_too_long"
 
 
 class ModelReplyInvalid(ModelFault):

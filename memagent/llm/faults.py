@@ -7,7 +7,7 @@ import re
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from memagent.errors import ModelFault, ModelRefused, ModelReplyInvalid, ModelUnavailable
+from memagent.errors import ContextTooLong, ModelFault, ModelRefused, ModelReplyInvalid, ModelUnavailable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -32,7 +32,7 @@ KINDS: dict[str, type[ModelFault] | None] = {
     "CallerCredentialAuthenticationError": ModelRefused,
     "PermissionDeniedError": ModelRefused,
     "NotFoundError": ModelRefused,
-    "ContextWindowExceededError": ModelRefused,
+    "ContextWindowExceededError": ContextTooLong,
     "ContentPolicyViolationError": ModelRefused,
     "RejectedRequestError": ModelRefused,
     "PaymentRequiredError": ModelRefused,

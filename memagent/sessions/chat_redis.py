@@ -4,25 +4,25 @@ from __future__ import annotations
 
 import json
 import secrets
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from memagent.errors import BadRequest, Conflict, StoreFault, StoreUnavailable
+from memagent.errors import BadRequest, Conflict, StoreFault
 from memagent.sessions.chat_stores import ChatMemoryStore, entry_from_json, entry_to_json, storage_id
 from memagent.sessions.jsonl import encode
 from memagent.sessions.locks import IdLocks
 from memagent.sessions.message_json import from_json, to_json
+from memagent.store.faults import redis_errors
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Hashable, Sequence
+    from collections.abc import AsyncIterator, Hashable, Sequence
 
     from redis.asyncio import Redis
 
     from memagent.memory import Message
     from memagent.sessions.chat_stores import HistoryEntry
 
-PREFIX = "ma:c:"
 LOCK_S = 30.0
 """A holder that died frees the id after this long; a window is read and written within milliseconds."""
 LOCK_POLL_S = 0.005
@@ -37,12 +37,13 @@ return 1
 
 
 class RedisChatMemoryStore(ChatMemoryStore):
-    """Windows shared by every process that uses the same Redis and `prefix`. `client` decodes nothing or everything.
+    """Windows shared by every process that uses the same Redis and `prefix`.
 
-    Raises `StoreUnavailable` when Redis cannot be reached, `StoreFault` for any other refusal or a damaged window.
+    Keys are `<prefix>:chat:{<id>}:` and `w` for the window, `h` for the history, `l` for the lock. Raises
+    `StoreUnavailable` when Redis cannot be reached, `StoreFault` for any other refusal or a damaged window.
     """
 
-    def __init__(self, client: Redis, *, prefix: str = PREFIX, lock_s: float = LOCK_S) -> None:
+    def __init__(self, client: Redis, *, prefix: str = "ma", lock_s: float = LOCK_S) -> None:
         self._client = client
         self._prefix = prefix
         self._lock_s = lock_s
@@ -50,14 +51,14 @@ class RedisChatMemoryStore(ChatMemoryStore):
         self._tokens: dict[str, str] = {}
 
     async def get_messages(self, memory_id: Hashable) -> tuple[Message, ...]:
-        found = await asked(self._client.get(self._key(memory_id, "w")))
+        with redis_errors("reading a chat"):
+            found = await self._client.get(self._key(memory_id, "w"))
         try:
             return tuple(from_json(value) for value in json.loads(found)) if found else ()
         except (ValueError, TypeError, BadRequest) as error:
             raise StoreFault(f"the window of {memory_id!r} in Redis cannot be read; clear it") from error
 
     async def update_messages(self, memory_id: Hashable, messages: Sequence[Message]) -> None:
-        # JSON without bare surrogates is what `encode` promises; a window is a list, so its lines are joined into one.
         await self._write(
             memory_id, b"[" + b",".join(encode(to_json(message)) for message in messages) + b"]"
         )
@@ -71,7 +72,8 @@ class RedisChatMemoryStore(ChatMemoryStore):
         async with self._here.hold(key):
             lock = self._client.lock(key, timeout=self._lock_s, sleep=LOCK_POLL_S, thread_local=False)
             token = secrets.token_hex(16)
-            await asked(lock.acquire(token=token))
+            with redis_errors("locking a chat"):
+                await lock.acquire(token=token)
             self._tokens[key] = token
             try:
                 yield
@@ -80,15 +82,18 @@ class RedisChatMemoryStore(ChatMemoryStore):
                 await _released(lock)
 
     async def append_history(self, memory_id: Hashable, entry: HistoryEntry) -> None:
-        await asked(self._client.rpush(self._key(memory_id, "h"), encode(entry_to_json(entry))))
+        with redis_errors("keeping a chat's history"):
+            await self._client.rpush(self._key(memory_id, "h"), encode(entry_to_json(entry)))
 
     async def history(self, memory_id: Hashable) -> tuple[HistoryEntry, ...]:
-        found: Any = await asked(self._client.lrange(self._key(memory_id, "h"), 0, -1))
+        with redis_errors("reading a chat's history"):
+            found = await self._client.lrange(self._key(memory_id, "h"), 0, -1)
         return tuple(entry_from_json(json.loads(value)) for value in found)
 
     async def _write(self, memory_id: Hashable, content: bytes) -> None:
         window, lock = self._key(memory_id, "w"), self._key(memory_id, "l")
-        done = await asked(self._client.eval(WRITE, 2, window, lock, self._tokens.get(lock, ""), content))
+        with redis_errors("writing a chat"):
+            done = await self._client.eval(WRITE, 2, window, lock, self._tokens.get(lock, ""), content)
         if not done:
             raise Conflict(
                 f"the lock of {memory_id!r} ran out after {self._lock_s:g} s; nothing was written: try again"
@@ -96,27 +101,11 @@ class RedisChatMemoryStore(ChatMemoryStore):
 
     def _key(self, memory_id: Hashable, part: str) -> str:
         tag = quote(storage_id(memory_id), safe="", errors="surrogatepass")
-        return f"{self._prefix}{{{tag}}}:{part}"
-
-
-async def asked(call: Awaitable[Any]) -> Any:
-    """The answer of Redis; the boundary where its errors become ours."""
-    from redis import exceptions  # noqa: PLC0415  redis loads with its first use
-
-    try:
-        return await call
-    except (exceptions.ConnectionError, exceptions.TimeoutError, OSError) as error:
-        raise StoreUnavailable("Redis cannot be reached; check its address and that it runs") from error
-    except exceptions.RedisError as error:
-        raise StoreFault(f"Redis refused: {type(error).__name__}") from error
+        return f"{self._prefix}:chat:{{{tag}}}:{part}"
 
 
 async def _released(lock: Any) -> None:
-    from redis.exceptions import LockError  # noqa: PLC0415  redis loads with its first use
+    from redis.exceptions import LockNotOwnedError  # noqa: PLC0415  redis loads with its first use
 
-    try:
+    with redis_errors("unlocking a chat"), suppress(LockNotOwnedError):  # it ran out; writes were fenced
         await lock.release()
-    except LockError:
-        return  # it ran out; writes were fenced
-    except OSError as error:
-        raise StoreUnavailable("Redis cannot be reached; check its address and that it runs") from error

@@ -14,10 +14,10 @@ from pydantic import ValidationError
 
 from memagent.errors import Conflict
 from memagent.sessions import jsonl
-from memagent.sessions.chat_redis import asked
 from memagent.sessions.entry import SessionEntry
-from memagent.sessions.keys import fold
+from memagent.sessions.keys import agent_id, fold
 from memagent.sessions.locks import FileLocks
+from memagent.store.faults import redis_errors
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -144,31 +144,35 @@ return 1
 
 
 class RedisRegistry:
-    """The rows of one agent in the Redis hash `<prefix>{<agent>}`; a patch that lost a race reads again and retries."""
+    """The rows of one agent in the Redis hash `<prefix>:sessions:{<agent>}`; a patch that lost a race is made again."""
 
-    def __init__(self, client: Redis, *, agent: str, prefix: str = "ma:s:") -> None:
+    def __init__(self, client: Redis, *, agent: str, prefix: str = "ma") -> None:
         self._client = client
-        self._key = f"{prefix}{{{agent}}}"
+        self._key = f"{prefix}:sessions:{{{agent_id(agent)}}}"
 
     async def load(self) -> Mapping[str, SessionEntry]:
-        found = await asked(self._client.hgetall(self._key))
+        with redis_errors("reading sessions"):
+            found = await self._client.hgetall(self._key)
         entries = {_text(key): _entry(_decoded(_text(value))) for key, value in found.items()}
         return {key: entry for key, entry in entries.items() if entry is not None}
 
     async def get(self, key: str) -> SessionEntry | None:
-        found = await asked(self._client.hget(self._key, fold(key)))
+        with redis_errors("reading a session"):
+            found = await self._client.hget(self._key, fold(key))
         return _entry(_decoded(_text(found))) if found else None
 
     async def patch(self, key: str, change: Change) -> SessionEntry | None:
         for _ in range(MAX_ATTEMPTS):
-            before = _text(await asked(self._client.hget(self._key, fold(key))) or "")
+            with redis_errors("reading a session"):
+                before = _text(await self._client.hget(self._key, fold(key)) or "")
             old = _entry(_decoded(before)) if before else None
             new = change(old)
             if new == old:
                 return new
             after = json.dumps(_row(new)) if new else ""
-            if await asked(self._client.eval(SWAP, 1, self._key, fold(key), before, after)):
-                return new
+            with redis_errors("writing a session"):
+                if await self._client.eval(SWAP, 1, self._key, fold(key), before, after):
+                    return new
         raise Conflict(f"the session {key!r} is changed from everywhere at once; try again")
 
 

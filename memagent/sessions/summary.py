@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from memagent.errors import ModelFault, ModelReplyInvalid
+from memagent.errors import ContextTooLong, ModelFault, ModelReplyInvalid
 from memagent.memory import Message
 from memagent.sessions.context import defused
 from memagent.turn import text_of
@@ -52,7 +52,10 @@ class Summary:
 
 def is_overflow(fault: Exception) -> bool:
     """Whether a model refused because its window is too small for what it was sent."""
-    return isinstance(fault, ModelFault) and bool(_OVERFLOW.search(str(fault)))
+    return isinstance(fault, ContextTooLong) or (
+        # Some endpoints say it in words only.
+        isinstance(fault, ModelFault) and bool(_OVERFLOW.search(str(fault)))
+    )
 
 
 class Summariser:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memagent.errors import BadRequest, ModelRefused, ModelReplyInvalid, ModelUnavailable
+from memagent.errors import BadRequest, ContextTooLong, ModelRefused, ModelReplyInvalid, ModelUnavailable
 from memagent.llm import ModelReply, Usage
 from memagent.memory import Message, ToolCall
 from memagent.sessions.archive import Reason, archives, transcript_of
@@ -639,3 +639,4 @@ async def test_o46_any_other_fault_is_raised_at_once(tmp_path: Path) -> None:
 def test_o46_an_overflow_is_told_from_other_refusals(text: str, expected: bool) -> None:
     assert is_overflow(ModelRefused(text)) is expected
     assert not is_overflow(ValueError(text))
+    assert is_overflow(ContextTooLong("rejected the request with 400"))
