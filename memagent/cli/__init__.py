@@ -5,6 +5,7 @@ The environment is read and the process left in this package only. A command's m
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 from enum import IntEnum
@@ -68,6 +69,8 @@ class LazyGroup(click.Group):
 def cli(context: click.Context) -> None:
     """Memory for chats, configured by librechat.yaml."""
     context.obj = dict(os.environ) if context.obj is None else context.obj
+    # What a command has to say it prints; what the library logs is for services (`serve` sets its own handler).
+    logging.getLogger("memagent").addHandler(logging.NullHandler())
 
 
 def run(arguments: Sequence[str] | None = None) -> int:

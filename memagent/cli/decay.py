@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from datetime import timedelta
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -12,6 +11,8 @@ import click
 from memagent.cli import options
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from memagent.service import Memagent
 
 

@@ -27,18 +27,32 @@ if TYPE_CHECKING:
 URL, KEY = "MEMORY_GATEWAY_URL", "MEMORY_GATEWAY_KEY"
 """The variables under which examples/librechat.yaml looks for its endpoint."""
 
+UNHURRIED_MS = "5000"
+"""The demo may run on a busy machine, and shows what is recalled rather than how fast."""
+
 DAWN = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
 """The demo's first morning: its days pass as fast as it likes."""
 
 
 @click.command()
 @click.option("--config", type=click.Path(path_type=Path), help="Another librechat.yaml than the example's.")
-@click.option("--conversation", type=click.Path(path_type=Path), help="Another conversation than the example's.")
+@click.option(
+    "--conversation", type=click.Path(path_type=Path), help="Another conversation than the example's."
+)
 @click.option("--model", help="A model of litellm's to ask, such as openai/gpt-4o-mini.")
-@click.option("--data-dir", type=click.Path(path_type=Path), help="Keep the memories here; otherwise they go afterwards.")
+@click.option(
+    "--data-dir",
+    type=click.Path(path_type=Path),
+    help="Keep the memories here; otherwise they go afterwards.",
+)
 @click.pass_context
 def demo(
-    context: click.Context, *, config: Path | None, conversation: Path | None, model: str | None, data_dir: Path | None
+    context: click.Context,
+    *,
+    config: Path | None,
+    conversation: Path | None,
+    model: str | None,
+    data_dir: Path | None,
 ) -> None:
     """Play a conversation turn by turn, and show what was kept, refused, forgotten and recalled, and what it cost."""
     config = config or example("librechat.yaml")
@@ -66,22 +80,30 @@ class Clock:
 
 
 async def _play(
-    environ: Mapping[str, str], *, config: Path, script: Mapping[str, Any], model: str | None, data_dir: Path | None
+    environ: Mapping[str, str],
+    *,
+    config: Path,
+    script: Mapping[str, Any],
+    model: str | None,
+    data_dir: Path | None,
 ) -> None:
     from memagent import wiring  # noqa: PLC0415  heavy
+    from memagent.llm.gateway import Gateway  # noqa: PLC0415
     from memagent.report import demo as report  # noqa: PLC0415
 
     screen = options.console()
     clock = Clock(DAWN)
     async with AsyncExitStack() as opened:
         folder = data_dir or Path(opened.enter_context(tempfile.TemporaryDirectory(prefix="memagent-demo-")))
-        environ = {"MEMAGENT_DATA_DIR": str(folder), **environ}
+        environ = {"MEMAGENT_DATA_DIR": str(folder), "MEMAGENT_RECALL_BUDGET_MS": UNHURRIED_MS, **environ}
         environ, played = await _endpoint(environ, script, model, opened)
         screen.print(report.opening(config=config, played=played, model=model, environ=environ, url=URL))
         models = _named(model, environ) if model else None
-        memory = await opened.enter_async_context(
-            wiring.open(config, environ=environ, clock=clock, models=models)
-        )
+        with screen.status("starting Redis, loading the embedder and litellm…"):
+            memory = await opened.enter_async_context(
+                wiring.open(config, environ=environ, clock=clock, models=models)
+            )
+            await Gateway().warm()
         rows = await _chat(memory, clock, script)
         screen.print(report.turns(rows))
         screen.print(report.remembered(await memory.list(script["user"])))
@@ -157,10 +179,14 @@ async def _week(memory: Memagent, clock: Clock) -> list[dict[str, Any]]:
     rows = [await _day(memory, scope, clock, day="the day it is saved", said=None)]
     for number in range(1, 7):
         clock.advance(timedelta(days=1))
-        rows.append(await _day(memory, scope, clock, day=f"day {number} of other talk", said=OTHER_TALK[number - 1]))
+        rows.append(
+            await _day(memory, scope, clock, day=f"day {number} of other talk", said=OTHER_TALK[number - 1])
+        )
     clock.advance(timedelta(days=7))
     rows.append(await _day(memory, scope, clock, day="after a quiet week", said=None))
-    rows.append(await _day(memory, scope, clock, day="the next day of other talk", said="Which keyboard do you like?"))
+    rows.append(
+        await _day(memory, scope, clock, day="the next day of other talk", said="Which keyboard do you like?")
+    )
     clock.advance(timedelta(days=1))
     rows.append(await _day(memory, scope, clock, day="a day later", said="How is Mochi doing these days?"))
     return rows

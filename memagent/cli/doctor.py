@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -10,6 +9,8 @@ import click
 from memagent.cli import ExitCode, options
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from memagent.service import Memagent
 
 

@@ -14,7 +14,7 @@ from memagent.report.memories import memories
 from memagent.service.transfer import as_json
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
     from rich.console import RenderableType
@@ -38,56 +38,60 @@ def opening(
 
 
 def turns(rows: Sequence[Mapping[str, Any]]) -> RenderableType:
-    table = Table(box=box.SIMPLE_HEAD, title="A chat, turn by turn", title_justify="left", title_style="bold")
+    """What the user says and what the turn shows, beside what memory did, recalled and cost."""
+    table = Table(box=box.SIMPLE, title="A chat, turn by turn", title_justify="left", title_style="bold")
     table.add_column("", justify="right")
-    table.add_column("the user says", ratio=5)
-    table.add_column("recalled", ratio=3)
-    table.add_column("memory did", ratio=5)
-    table.add_column("cost", ratio=3)
+    table.add_column("the user says", ratio=3)
+    table.add_column("memory", ratio=2)
     for number, row in enumerate(rows, 1):
-        receipt = row["receipt"]
         said = Text(row["say"])
         said.append(f"\n{row['shows']}", style="dim italic")
-        table.add_row(str(number), said, _recalled(receipt), _did(receipt), _cost(receipt))
+        table.add_row(str(number), said, Text("\n").join(_told(row["receipt"])))
     return table
 
 
-def _recalled(receipt: Mapping[str, Any]) -> Text:
-    note = receipt["recall"]
+def _told(receipt: Mapping[str, Any]) -> Iterator[Text]:
+    note, cost, spent = receipt["recall"], receipt["cost"], receipt["timings_ms"]
     if note["error"]:
-        return Text(f"failed open: {note['error']}", style="yellow")
-    used = [match for match in note["matches"] if match["used"]]
-    return Text("\n".join(f"{match['key']} {match['score']:.2f}" for match in used) or "–")
-
-
-def _did(receipt: Mapping[str, Any]) -> Text:
-    text = Text()
+        yield Text(f"recall failed open: {note['error']}", style="yellow")
+    for match in note["matches"]:
+        if match["used"]:
+            yield Text(f"recalled {match['key']} ({match['score']:.2f})", style="bold")
     if receipt["decision"] != "ran":
-        return Text(f"{receipt['decision']}: {receipt['detail']}", style="yellow")
-    lines = [("set", "green"), ("refreshed", "cyan"), ("deleted", "magenta"), ("forgotten", "magenta")]
-    for name, style in lines:
-        for key in receipt[name]:
-            text.append(f"{name} {key}\n", style=style)
-    for refused in receipt["refused"]:
-        text.append(f"refused {refused['key']}: {refused['why'].replace('_', ' ')}\n", style="red")
-    known = [tool["key"] for tool in receipt["tools"] if tool["outcome"] == "refreshed" and not receipt["refreshed"]]
-    for key in known:
-        text.append(f"known already: {key}\n", style="cyan")
-    text.rstrip()
-    return text if text.plain else Text("nothing to keep", style="dim")
-
-
-def _cost(receipt: Mapping[str, Any]) -> Text:
-    cost, spent = receipt["cost"], receipt["timings_ms"]
+        yield Text(f"{receipt['decision']}: {receipt['detail']}", style="yellow")
+    did = [
+        Text(f"{name} {key}", style=style)
+        for name, style in (
+            ("set", "green"),
+            ("refreshed", "cyan"),
+            ("deleted", "magenta"),
+            ("forgotten", "magenta"),
+        )
+        for key in receipt[name]
+    ]
+    did += [
+        Text(f"refused {each['key']}: {each['why'].replace('_', ' ')}", style="red")
+        for each in receipt["refused"]
+    ]
+    if not did:
+        known = [tool["key"] for tool in receipt["tools"] if tool["outcome"] == "refreshed"]
+        did = [Text(f"known already: {key}", style="cyan") for key in known] or [
+            Text("nothing to keep", style="dim")
+        ]
+    yield from did
     calls = "1 call" if cost["calls"] == 1 else f"{cost['calls']} calls"
-    price = f"\n${cost['usd']:.5f}" if cost["usd"] else ""
-    return Text(f"{calls}, {cost['input_tokens']}+{cost['output_tokens']} tokens{price}\n{spent.get('total', 0):.0f} ms")
+    price = f", ${cost['usd']:.5f}" if cost["usd"] else ""
+    took = spent.get("total", 0)
+    yield Text(
+        f"{calls}, {cost['input_tokens']}+{cost['output_tokens']} tokens{price}, {took:.0f} ms", style="dim"
+    )
 
 
 def remembered(kept: Sequence[Memory]) -> RenderableType:
     total = sum(memory.tokens for memory in kept)
     return Group(
-        Text(f"What is remembered now: {total} tokens", style="bold"), memories([as_json(memory) for memory in kept])
+        Text(f"What is remembered now: {total} tokens", style="bold"),
+        memories([as_json(memory) for memory in kept]),
     )
 
 

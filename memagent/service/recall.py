@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from memagent.agent.context import render_prefix, render_tail
-from memagent.errors import EmbedderFault, MemagentError, StoreUnavailable
+from memagent.errors import EmbedderFault, MemagentError
 from memagent.lexicon import terms
 from memagent.service.receipt import RecallNote
 from memagent.store import Recalled, RecallQuery
@@ -39,6 +39,10 @@ class Context:
     recalled: Recalled | None = None
 
 
+OVER_BUDGET = "over_budget"
+"""The search did not answer within MEMAGENT_RECALL_BUDGET_MS."""
+
+
 def memory_is_off(ports: Ports) -> bool:
     """The configuration switches memory off for everybody."""
     return not ports.settings.memory.enabled
@@ -52,11 +56,11 @@ async def context(ports: Ports, turn: Turn) -> Context:
         async with asyncio.timeout(ports.options.recall_budget_ms / 1000):
             return await recall(ports, turn)
     except TimeoutError:
-        fault: MemagentError = StoreUnavailable("recall took longer than its budget")
-    except MemagentError as error:
-        fault = error
-    log.warning("recall failed open", extra={"code": fault.code, "message_id": turn.message_id})
-    return Context(note=RecallNote(error=fault.code))
+        code = OVER_BUDGET
+    except MemagentError as fault:
+        code = fault.code
+    log.warning("recall failed open", extra={"code": code, "message_id": turn.message_id})
+    return Context(note=RecallNote(error=code))
 
 
 async def recall(ports: Ports, turn: Turn, *, commit: bool = True) -> Context:
