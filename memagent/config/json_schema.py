@@ -54,28 +54,37 @@ def _convert(schema: Schema, place: str) -> dict[str, Any]:
 
 
 def _shape(schema: Schema, place: str) -> dict[str, Any]:
+    converted: dict[str, Any]
     match schema:
         case zod.Default():
-            return _convert(schema.inner, place) | {"default": schema.value}
+            converted = _convert(schema.inner, place) | {"default": schema.value}
         case zod.Needed() | zod.Refined() | zod.Transformed() | zod.Piped():
-            return _convert(schema.inner, place)
+            converted = _convert(schema.inner, place)
         case zod.Nullable():
-            return _either([_convert(schema.inner, place), {"type": "null"}])
+            converted = _either([_convert(schema.inner, place), {"type": "null"}])
         case zod.Union():
-            return _either([_convert(option, place) for option in schema.options])
+            converted = _either([_convert(option, place) for option in schema.options])
         case zod.Tagged():
-            return _either([_convert(option, place) for option in schema.options.values()])
+            converted = _either([_convert(option, place) for option in schema.options.values()])
         case zod.Both():
-            return _object(_fields(schema), strict=False, place=place)
+            converted = _object(_fields(schema), strict=False, place=place)
         case zod.Object():
-            return _object(schema.fields, strict=schema.strict or _is_ours(place), place=place)
+            converted = _object(schema.fields, strict=schema.strict or _is_ours(place), place=place)
         case zod.Record():
-            return {"type": "object", "additionalProperties": _convert(schema.value, f"{place}.*")}
+            converted = {"type": "object", "additionalProperties": _convert(schema.value, f"{place}.*")}
         case zod.List():
             bounds = _present({"minItems": schema.min, "maxItems": schema.max})
-            return {"type": "array", "items": _convert(schema.item, f"{place}[]")} | bounds
+            converted = {"type": "array", "items": _convert(schema.item, f"{place}[]")} | bounds
         case _:
-            return _scalar(schema)
+            converted = _scalar(schema)
+    return converted
+
+
+KINDS: dict[Schema, dict[str, Any]] = {
+    zod.FLAG: {"type": "boolean"},
+    zod.NULL: {"type": "null"},
+    zod.ABSENT: {"not": {}},
+}
 
 
 def _scalar(schema: Schema) -> dict[str, Any]:
@@ -89,15 +98,8 @@ def _scalar(schema: Schema) -> dict[str, Any]:
             return {"const": schema.value}
         case zod.Choice():
             return {"enum": list(schema.values)}
-        case zod.FLAG:
-            return {"type": "boolean"}
-        case zod.NULL:
-            return {"type": "null"}
-        case zod.ABSENT:
-            return {"not": {}}
-        case _:
-            # Anything, and schemas that hold themselves: JSON values of any depth.
-            return {}
+    # What is left may be anything: JSON values of any depth, and schemas that hold themselves.
+    return dict(KINDS.get(schema, {}))
 
 
 def _object(fields: Any, *, strict: bool, place: str) -> dict[str, Any]:
@@ -126,11 +128,7 @@ def _fields(schema: Schema) -> dict[str, Schema]:
 
 def _is_ours(place: str) -> bool:
     """The parts in which an unknown key is an error although LibreChat drops it."""
-    return (
-        place.split(".")[0] == "memory"
-        or place == "endpoints.custom[]"
-        or place.startswith("endpoints.custom[].")
-    )
+    return place == "memory" or place.startswith(("memory.", "endpoints.custom[]"))
 
 
 def _either(options: list[dict[str, Any]]) -> dict[str, Any]:

@@ -45,6 +45,7 @@ _VALUE = re.compile(r"\"(?:[^\"\\\n]|\\.)*\"?|'[^'\n]*'?|(?:Bearer |Basic )?[^\s
 _LINE = re.compile(
     r"(?P<indent>[ \t]*)(?:#[ \t]*)?(?:-[ \t]+)*[\"']?(?P<name>[\w.-]+)[\"']?[ \t]*:(?P<value>.*)"
 )
+_FLOW_PAIR = re.compile(r":[ \t]+(?P<value>\"(?:[^\"\\\n]|\\.)*\"?|'[^'\n]*'?|[^,}\n]+)")
 _VARIABLE = re.compile(r"\$\{[A-Za-z_][A-Za-z0-9_]*\}|\{\{[^{}\n]+\}\}")
 _ANY_VARIABLE = re.compile(r"\$\{")
 _DEFAULTED = re.compile(r"(?<=\$\{)[A-Za-z_][A-Za-z0-9_]*(?P<default>[^A-Za-z0-9_}\s][^}\n]*)(?=\})")
@@ -149,7 +150,10 @@ def _secret_blocks(text: str) -> Iterator[tuple[int, int]]:
             value = match["value"].strip()
             if not value or value[0] in "|>#&{[":
                 depth, whole = indent, is_secret_name(match["name"])
-            if value[:1] in ("{", "["):
+            if value[:1] == "{" and not is_secret_name(match["name"]):
+                for pair in _FLOW_PAIR.finditer(line, match.start("value")):
+                    yield from _unquoted(text, offset + pair.start("value"), offset + pair.end("value"))
+            elif value[:1] in ("{", "["):
                 yield from _unquoted(text, offset + match.start("value"), offset + len(line.rstrip()))
         offset += len(line)
 

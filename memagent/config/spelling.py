@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-CUTOFF = 0.6
-"""difflib's own default; below it the hints become noise."""
+CUTOFF = 0.72
+"""Measured on real files: below it the hints are noise (`session` for `version`), above it they are right."""
 
 CERTAIN_LENGTH = 5
 """A shorter name is too close to too many others for one wrong letter to be a certain slip."""

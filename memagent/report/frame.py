@@ -35,18 +35,14 @@ class Mark:
 
 def draw(
     lines: Sequence[str], span: Span, *, labels: Sequence[Label] = (), paint: Callable[[str, str], str]
-) -> list[str]:
-    """The frame's rows, from the bar above to the bar below.
+) -> tuple[int, list[str]]:
+    """The width of the line numbers, and the frame's rows from the bar above to the bar below.
 
     `paint(style, text)` colours; it gets the styles `gutter`, `primary` and `secondary`. One line of context stands on
     either side, none when labels show other places.
     """
-    marks = [_mark(lines, span, "^", "")]
-    marks += [_mark(lines, label.span, "-", label.text) for label in labels]
-    by_line: dict[int, list[Mark]] = {}
-    for mark in sorted(marks, key=lambda mark: (mark.line, mark.start)):
-        by_line.setdefault(mark.line, []).append(mark)
-    shown = sorted(by_line) if labels else _with_context(lines, marks[0].line)
+    marks = [_mark(lines, span, "^", ""), *(_mark(lines, label.span, "-", label.text) for label in labels)]
+    shown = sorted({mark.line for mark in marks}) if labels else _with_context(lines, marks[0].line)
     gutter = len(str(shown[-1]))
     bar = paint("gutter", " " * gutter + " |")
     rows = [bar]
@@ -55,15 +51,9 @@ def draw(
         if number > previous + 1:
             rows.append(paint("gutter", "…"))
         previous = number
-        rows += _line_rows(lines[number - 1], number, by_line.get(number, []), gutter=gutter, paint=paint)
-    rows.append(bar)
-    return rows
-
-
-def gutter_width(span: Span, labels: Sequence[Label], line_count: int) -> int:
-    """How many digits the line numbers of that frame take."""
-    last = max([span.start.line, *(label.span.start.line for label in labels)])
-    return len(str(min(last + (0 if labels else 1), max(line_count, 1))))
+        here = sorted((mark for mark in marks if mark.line == number), key=lambda mark: mark.start)
+        rows += _line_rows(lines[number - 1], number, here, gutter=gutter, paint=paint)
+    return gutter, [*rows, bar]
 
 
 def _with_context(lines: Sequence[str], number: int) -> list[int]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from memagent.config.findings import Level, LibreChat
 from memagent.report.cells import printable
-from memagent.report.frame import draw, gutter_width
+from memagent.report.frame import draw
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -56,13 +56,15 @@ def _block(finding: Finding, lines: Sequence[str], *, color: bool) -> Iterator[s
 
     head = paint(finding.level, f"{finding.level}[{finding.code}]")
     yield head + paint("bold", f": {printable(finding.message)}")
-    span = finding.span if lines else None
-    gutter = " " * (gutter_width(span, finding.labels, len(lines)) if span else 1)
-    yield f"{gutter}{paint('gutter', '-->')} {_place(finding)}"
-    if span:
-        yield from draw(lines, span, labels=finding.labels, paint=paint)
+    rows: list[str] = []
+    margin = " "
+    if finding.span and lines:
+        gutter, rows = draw(lines, finding.span, labels=finding.labels, paint=paint)
+        margin = " " * gutter
+    yield f"{margin}{paint('gutter', '-->')} {_place(finding)}"
+    yield from rows
     for word, text in _remarks(finding):
-        yield f"{gutter} {paint('gutter', '=')} {paint('bold', word)}: {printable(text)}"
+        yield f"{margin} {paint('gutter', '=')} {paint('bold', word)}: {printable(text)}"
 
 
 def _remarks(finding: Finding) -> Iterator[tuple[str, str]]:

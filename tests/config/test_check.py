@@ -85,7 +85,7 @@ def test_the_input_budget_is_checked_by_librechat_itself(value: str, expected: l
         ("xai", False), ("openrouter", False), ("mistral", False),
     ],
 )  # fmt: skip
-def test_a_provider_is_found_as_librechat_finds_it(provider: str, is_known: bool) -> None:  # noqa: FBT001  a table's column
+def test_a_provider_is_found_as_librechat_finds_it(provider: str, is_known: bool) -> None:
     reported = codes(agent(f'provider: "{provider}", model: sail-1', HARBOUR))
     assert ("MEM304" not in reported) is is_known
 
@@ -97,7 +97,7 @@ def test_a_provider_is_found_as_librechat_finds_it(provider: str, is_known: bool
         ("openrouter", "OpenRouter", True), ("OpenRouter", "openrouter", True), ("OpenAI", "OpenAI", True), ("OpenAI", "openai", False),
     ],
 )  # fmt: skip
-def test_names_with_rules_of_their_own(name: str, provider: str, is_known: bool) -> None:  # noqa: FBT001  a table's column
+def test_names_with_rules_of_their_own(name: str, provider: str, is_known: bool) -> None:
     reported = codes(agent(f"provider: {provider}, model: sail-1", HARBOUR.replace("Harbour", name)))
     assert ("MEM304" not in reported) is is_known
 

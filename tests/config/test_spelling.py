@@ -30,7 +30,7 @@ MEMORY = (
         ("maxTokens", "maxInputTokens", False),
     ],
 )
-def test_a_slip_leads_to_the_key(written: str, right: str, certain: bool) -> None:  # noqa: FBT001  a table's column
+def test_a_slip_leads_to_the_key(written: str, right: str, certain: bool) -> None:
     found = meant(written, MEMORY)
     assert found is not None
     assert (found.name, found.certain) == (right, certain)

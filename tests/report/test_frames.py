@@ -18,7 +18,7 @@ def span(line: int, start: int, end: int, *, last_line: int | None = None) -> Sp
 
 
 def frame(text: str, where: Span, *labels: Label) -> list[str]:
-    return draw(text.split("\n"), where, labels=labels, paint=lambda _, shown: shown)
+    return draw(text.split("\n"), where, labels=labels, paint=lambda _, shown: shown)[1]
 
 
 @pytest.mark.parametrize(
@@ -107,7 +107,7 @@ def test_line_numbers_of_different_lengths_stand_in_one_column() -> None:
     st.integers(0, 250),
 )
 def test_any_line_with_any_span_can_be_drawn(lines: list[str], line: int, start: int, length: int) -> None:
-    rows = draw(lines, span(line, start, start + length), paint=lambda _, shown: shown)
+    _, rows = draw(lines, span(line, start, start + length), paint=lambda _, shown: shown)
     assert sum("^" in re.sub(r"^ *\d+ \|.*", "", row) for row in rows) == 1
     assert all(width(row) <= MAX_CELLS + 10 for row in rows)
     assert all("\n" not in row and "\x1b" not in row for row in rows)

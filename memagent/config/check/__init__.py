@@ -52,7 +52,7 @@ def check(
         check_endpoints(draft)
         for path, scalar in scalars(document.root):
             check_variables(draft, path, scalar, environ=environ if check_env else None)
-            if not draft.is_blamed(path):
+            if not draft.is_blamed(path, path[:-1]):
                 check_plain(draft, path, scalar)
     return _once(draft.findings)
 

@@ -117,7 +117,7 @@ class Draft:
         if not isinstance(node, Scalar) or node.value is None:
             return "nothing"
         if is_secret(path):
-            return "a value that is not shown"
+            return f"{_kind(node).replace('the ', 'a ')} that is not shown"
         return f"{_kind(node)} `{self.quote(node.raw)}`"
 
     def quote(self, text: str) -> str:

@@ -35,11 +35,12 @@ def _check_complete(draft: Draft, path: Path, node: Mapping) -> None:
     if missing and not draft.is_blamed(*((*path, name) for name in missing)):
         title = draft.text((*path, "name"))
         called = f"the endpoint `{draft.quote(title)}`" if title else f"`{dotted(path)}`"
-        listed = " and no ".join(f"`{name}`" for name in missing)
+        lacks = [f"no `{name}`" for name in missing]
+        listed = " and ".join([", ".join(lacks[:-1]), lacks[-1]] if lacks[:-1] else lacks)
         draft.add(
             "MEM315",
             path,
-            f"{called} has no {listed}",
+            f"{called} has {listed}",
             span=draft.value_span((*path, "name")) if title else _first_key(node, draft, path),
             librechat=LibreChat.IGNORES,
             helps=(_HELP[missing[0]],),

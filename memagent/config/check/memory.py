@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import unicodedata
 from typing import TYPE_CHECKING
 
 from memagent.config.check.draft import dotted
@@ -168,7 +169,8 @@ def _check_storable(draft: Draft, path: Path, key: str) -> None:
 
 
 def _storable_help(key: str) -> str:
-    words = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", key).lower()
+    letters = "".join(char for char in unicodedata.normalize("NFKD", key) if not unicodedata.combining(char))
+    words = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", letters).lower()
     plain = re.sub(r"_+", "_", re.sub(r"[^a-z]+", "_", words)).strip("_")
     rule = "only lowercase letters a to z and underscores can be stored"
     return f"{rule}: `{plain}`" if plain and len(plain) >= len(key) // 2 else rule

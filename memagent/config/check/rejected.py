@@ -6,10 +6,17 @@ import re
 from typing import TYPE_CHECKING
 
 from memagent.config.check.draft import dotted, inside
+from memagent.config.check.fields import (
+    lowered,
+    report_bound,
+    report_not_finite,
+    report_parameter,
+    report_rule,
+)
 from memagent.config.check.memory import AGENT, report_incomplete
 from memagent.config.check.unions import likely, report_union
 from memagent.config.check.unread import report_refused
-from memagent.config.check.urls import issues_without_urls
+from memagent.config.check.urls import issues_without_urls, report_no_url
 from memagent.config.findings import Fix, LibreChat
 from memagent.config.nodes import Mapping, Scalar
 from memagent.config.spelling import meant
@@ -41,9 +48,6 @@ CURRENT_VERSION = "1.3.17"
 """The configuration version of the LibreChat release whose schema this is."""
 
 _EXPECTED = re.compile(r"Expected (?P<expected>.+), received (?P<received>.+)\Z", re.DOTALL)
-_BOUND = re.compile(
-    r"(?P<what>Number|Array|String) must (?:be|contain) (?P<rule>.+?)(?P<limit>-?[\d.]+)(?: .*)?\Z"
-)
 _CHOICES = re.compile(r"'([^']*)'")
 
 
@@ -59,7 +63,7 @@ def report_verdict(draft: Draft, judged: Verdict, environ: MappingOf[str, str]) 
     for issue in issues:
         report_issue(draft, issue)
     if not judged.ok and not draft.findings:
-        draft.add("MEM214", (), f"the file cannot be used: {_lowered(judged.reason)}", librechat=REJECTS)
+        draft.add("MEM214", (), f"the file cannot be used: {lowered(judged.reason)}", librechat=REJECTS)
 
 
 def _report_no_mapping(draft: Draft, librechat: LibreChat) -> None:
@@ -81,7 +85,7 @@ def report_issue(draft: Draft, issue: Issue) -> None:
         for one in meant_ones:
             report_issue(draft, one)
         return
-    _REPORTS.get(issue.code, _report_rule)(draft, path, issue.message)
+    _REPORTS.get(issue.code, report_rule)(draft, path, issue.message)
 
 
 def _report_type(draft: Draft, path: Path, message: str) -> None:
@@ -117,18 +121,17 @@ def listed(names: list[str]) -> str:
 def _report_wrong_type(draft: Draft, path: Path, expected: str, raw: str) -> None:
     helps: tuple[str, ...] = ()
     bare = raw.strip("\"'")
-    if expected == "boolean" and bare.lower() in ("true", "false") and bare != raw:
-        helps = ("remove the quotes: with them it is a text",)
-    elif expected in ("number", "integer") and re.fullmatch(r"-?\d+(\.\d+)?", bare) and bare != raw:
+    as_meant = r"true|false" if expected == "boolean" else r"-?\d+(\.\d+)?"
+    if expected in ("boolean", "number", "integer") and bare != raw and re.fullmatch(as_meant, bare.lower()):
         helps = ("remove the quotes: with them it is a text",)
     elif expected in ("number", "integer") and re.fullmatch(r"-?\d{1,3}([_,' ]\d{3})+", bare):
         helps = (f"write the digits without separators: `{re.sub('[^0-9-]', '', bare)}`",)
     elif expected == "array" and isinstance(draft.node(path), Scalar):
-        helps = ("put a dash or brackets around each item, a single one too",)
-    elif expected == "string" and raw:
-        helps = ("put quotes around it",)
+        helps = ("write a list for a single item too: `[…]`",)
     elif expected == "array" and path[-1:] == ("models",):
         helps = ("this endpoint takes a plain list of models, without `default` and `fetch`",)
+    elif expected == "string" and raw:
+        helps = ("put quotes around it",)
     what = f"`{dotted(path)}`" if path else "the file"
     draft.add(
         "MEM201",
@@ -147,6 +150,8 @@ def _report_missing(draft: Draft, path: Path) -> None:
         helps = (f'add `version: "{CURRENT_VERSION}"` at the top',)
     elif path[:2] == ("endpoints", "custom") and path[-2:] == ("models", "default"):
         helps = ("list at least one model, also with `fetch: true`",)
+    elif path[:1] == ("mcpServers",) and name == "args":
+        helps = ("add `args: []` if the command takes none",)
     draft.add(
         "MEM103",
         path,
@@ -227,91 +232,11 @@ def _report_choice(draft: Draft, path: Path, message: str) -> None:
     )
 
 
-def _report_bound(draft: Draft, path: Path, message: str) -> None:
-    match = _BOUND.match(message)
-    if match is None:
-        _report_rule(draft, path, message)
-        return
-    rule = match["rule"].strip()
-    if match["what"] == "Number":
-        words = {"greater than": "above", "less than": "below", "greater than or equal to": "at least"}
-        limit = f"{words.get(rule, 'at most')} {match['limit']}"
-        code, text = "MEM202", f"`{dotted(path)}` takes a number {limit}, found {draft.found(path)}"
-    else:
-        noun = "item" if match["what"] == "Array" else "character"
-        plural = "" if match["limit"] == "1" else "s"
-        found = len(draft.items(path)) if noun == "item" else len(draft.text(path) or "")
-        code = "MEM203"
-        text = f"`{dotted(path)}` takes {rule} {match['limit']} {noun}{plural}, found {found or 'none'}"
-    draft.add(code, path, text, span=draft.value_span(path), librechat=REJECTS)
-
-
-def _report_not_finite(draft: Draft, path: Path, _message: str) -> None:
-    draft.add(
-        "MEM202",
-        path,
-        f"`{dotted(path)}` takes a finite number, found {draft.found(path)}",
-        span=draft.value_span(path),
-        librechat=REJECTS,
-    )
-
-
 def _report_text(draft: Draft, path: Path, message: str) -> None:
     if "url" in message.lower():
-        draft.add(
-            "MEM205",
-            path,
-            f"`{dotted(path)}` takes a URL, found {draft.found(path)}",
-            span=draft.value_span(path),
-            librechat=REJECTS,
-            helps=("write it in full, with `https://` in front",),
-        )
+        report_no_url(draft, path, unresolved="${" in (draft.text(path) or ""))
     else:
-        _report_rule(draft, path, message, code="MEM206")
-
-
-def _report_rule(draft: Draft, path: Path, message: str, *, code: str = "MEM206") -> None:
-    """A rule of one field, or of several. LibreChat's own words are the most exact there are."""
-    if "default endpoint" in message:
-        _report_reserved(draft, path)
-        return
-    if isinstance(draft.node(path), Mapping) or draft.node(path) is None:
-        code = "MEM214"
-    what = dotted(path) or "the file"
-    draft.add(
-        code,
-        path,
-        f"`{what}` breaks a rule: {_lowered(message)}",
-        span=draft.value_span(path) if code == "MEM206" else None,
-        librechat=REJECTS,
-    )
-
-
-def _report_parameter(draft: Draft, path: Path, message: str) -> None:
-    draft.add(
-        "MEM213",
-        path,
-        f"`{dotted(path)}` cannot be built: {_lowered(message)}",
-        librechat=REJECTS,
-        notes=("the schema allows it, and LibreChat crashes at startup",),
-    )
-
-
-def _lowered(message: str) -> str:
-    """A foreign sentence as the end of one of ours."""
-    first = message.strip().rstrip(".")
-    return first[:1].lower() + first[1:] if first[1:2].islower() else first
-
-
-def _report_reserved(draft: Draft, path: Path) -> None:
-    draft.add(
-        "MEM207",
-        path,
-        f"`{draft.quote(draft.text(path) or '')}` is the name of a built-in endpoint",
-        span=draft.value_span(path),
-        librechat=REJECTS,
-        helps=("choose another name for the custom endpoint; case counts",),
-    )
+        report_rule(draft, path, message)
 
 
 def _report_no_form(draft: Draft, path: Path, _message: str) -> None:
@@ -386,8 +311,8 @@ _REPORTS: dict[str, Callable[[Draft, Path, str], None]] = {
     "invalid_union": _report_no_form,
     "unrecognized_keys": report_refused,
     "invalid_string": _report_text,
-    "too_small": _report_bound,
-    "too_big": _report_bound,
-    "not_finite": _report_not_finite,
-    "custom_params": _report_parameter,
+    "too_small": report_bound,
+    "too_big": report_bound,
+    "not_finite": report_not_finite,
+    "custom_params": report_parameter,
 }

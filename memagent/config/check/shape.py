@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from memagent.config.document import plain
 from memagent.config.librechat.root import ROOT
+from memagent.config.nodes import Mapping
 from memagent.config.spelling import fold
 from memagent.config.zod import (
     Anything,
@@ -36,10 +37,7 @@ if TYPE_CHECKING:
 MAX_PLACES = 3
 """A name that is known in more places than this says nothing about where it belongs."""
 
-INDEX_DEPTH = 3
-"""Keys further down are details of something that would have to be there as well."""
-
-Shape = tuple["Schema", ...]
+Shape: TypeAlias = tuple["Schema", ...]
 """The schemas that may hold at one place: several where a union leaves it open."""
 
 
@@ -93,37 +91,38 @@ def takes(shape: Shape, node: Node) -> bool:
     return False
 
 
-def places(name: str, *, away_from: Path) -> list[Path]:
-    """Where a key of that name is known, nearest first; empty if that is nowhere, or all over."""
-    found = [path for path in _index().get(fold(name), ()) if path[:-1] != away_from]
-    kin = [path for path in found if _related(path[:-1], away_from)]
-    if kin:
-        return kin[:1]
-    return found if len(found) <= MAX_PLACES else []
+def places(name: str, node: Node, *, away_from: Path) -> list[Path]:
+    """Where a key of that name is known: one level in, or outside, or from the top; empty if nowhere or all over."""
+    if not away_from:
+        found = _best(_sections().get(fold(name), []), node)
+        return found if len(found) <= MAX_PLACES else []
+    here = at(away_from)
+    for child in keys(here) or ():
+        if name in (keys(below(here, child)) or ()):
+            return [(*away_from, child, name)]
+    for length in range(len(away_from) - 1, -1, -1):
+        place = away_from[:length]
+        if name in (keys(at(place)) or ()):
+            return [(*place, name)]
+    return []
 
 
-def _related(place: Path, other: Path) -> bool:
-    """Parent and child, or children of one parent; at the top level nearly everything would be."""
-    plain_other = tuple(step for step in other if isinstance(step, str))
-    plain_place = tuple(step for step in place if isinstance(step, str))
-    if not plain_other:
-        return False
-    return plain_place[:-1] == plain_other or plain_place == plain_other[:-1] != ()
+def _best(candidates: list[Path], node: Node) -> list[Path]:
+    """The places that know most of what stands below the key."""
+    if not isinstance(node, Mapping):
+        return candidates
+    known = {path: len(node.entries.keys() & set(keys(at(path)) or ())) for path in candidates}
+    return [path for path in candidates if known[path] == max(known.values())]
 
 
 @cache
-def _index() -> dict[str, list[Path]]:
+def _sections() -> dict[str, list[Path]]:
+    """Folded name to every section, at the top or one level in, that knows a key of that name."""
     index: dict[str, list[Path]] = {}
-    level: list[tuple[Path, Shape]] = [((), top())]
-    for _ in range(INDEX_DEPTH):
-        deeper: list[tuple[Path, Shape]] = []
-        for path, shape in level:
-            for name in keys(shape) or ():
-                here: Path = (*path, name)
-                index.setdefault(fold(name), []).append(here)
-                deeper.append((here, below(shape, name)))
-                deeper.append(((*here, 0), below(below(shape, name), 0)))
-        level = deeper
+    for section in keys(top()) or ():
+        shape = below(top(), section)
+        for name in keys(shape) or ():
+            index.setdefault(fold(name), []).append((section, name))
     return index
 
 

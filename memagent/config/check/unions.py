@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from memagent.config.check.draft import dotted
 from memagent.config.findings import LibreChat
 from memagent.config.nodes import Mapping, Scalar
+from memagent.config.spelling import meant
 
 if TYPE_CHECKING:
     from memagent.config.check.draft import Draft, Path
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
 
 MCP_FORMS = ("stdio", "websocket", "sse", "streamable-http")
 """LibreChat's own order (spec/librechat.md §2.7)."""
+
+MCP_TYPES = (*MCP_FORMS, "http")
 
 
 def likely(draft: Draft, issue: Issue) -> tuple[Issue, ...]:
@@ -30,22 +33,36 @@ def likely(draft: Draft, issue: Issue) -> tuple[Issue, ...]:
 def _likely_server(draft: Draft, issue: Issue) -> tuple[Issue, ...]:
     path = issue.path
     kind = draft.text((*path, "type"))
-    if kind == "http":
-        kind = "streamable-http"
-    url = draft.text((*path, "url"))
-    if kind not in MCP_FORMS:
-        if draft.entry((*path, "command")):
-            kind = "stdio"
-        elif url is not None or draft.entry((*path, "url")):
-            kind = "websocket" if (url or "").startswith(("ws://", "wss://")) else "sse"
-        else:
-            return ()
-    position = MCP_FORMS.index(kind)
-    return issue.options[position] if position < len(issue.options) else ()
+    if draft.entry((*path, "type")) and kind not in MCP_TYPES:
+        _report_type(draft, (*path, "type"), kind or "")
+    if kind in MCP_TYPES:
+        form = "streamable-http" if kind == "http" else kind
+    elif draft.entry((*path, "command")):
+        form = "stdio"
+    elif draft.entry((*path, "url")):
+        url = draft.text((*path, "url")) or ""
+        form = "websocket" if url.startswith(("ws://", "wss://")) else "sse"
+    else:
+        return ()
+    return issue.options[MCP_FORMS.index(form)]
+
+
+def _report_type(draft: Draft, path: Path, kind: str) -> None:
+    near = meant(kind, MCP_TYPES)
+    draft.add(
+        "MEM204",
+        path,
+        f"`{dotted(path)}` takes one of {', '.join(f'`{each}`' for each in MCP_TYPES)}, found {draft.found(path)}",
+        span=draft.value_span(path),
+        librechat=LibreChat.REJECTS,
+        helps=(f"a choice with a similar name exists: `{near.name}`",) if near else (),
+    )
 
 
 def report_union(draft: Draft, path: Path) -> None:
     """The finding where no form is the likely one."""
+    if any(blamed[: len(path)] == path for blamed in draft.blamed):
+        return  # something in it was found to be wrong already
     is_server = path[:1] == ("mcpServers",) and len(path) == 2  # noqa: PLR2004  one server
     node = draft.node(path)
     found = f", found {draft.found(path)}" if isinstance(node, Scalar) or not is_server else ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from memagent.config.check import shape as shapes
@@ -23,11 +24,34 @@ RETIRED: MappingOf[str, frozenset[str]] = {
 }
 """Keys that LibreChat once read, by the block they stood in."""
 
-POISON = ("reason", "stack")
-"""LibreChat takes a file with one of these at the top level for a failed read (spec/librechat.md §2.1)."""
+POISON = (("reason",), ("stack",))
+"""LibreChat takes a file with one of these keys for a failed read (spec/librechat.md §2.1)."""
+
+POISONED = (
+    "LibreChat takes a file with this key at the top level for one it could not read, and ignores it whole"
+)
 
 FEW_KEYS = 12
 """A block with more keys is not listed in a hint."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    """A key that its place does not know. `known` are the keys that it does know, `shape` what may hold there."""
+
+    path: Path
+    entry: Entry
+    known: tuple[str, ...]
+    shape: Shape
+    librechat: LibreChat
+
+    @property
+    def parent(self) -> Path:
+        return self.path[:-1]
+
+    @property
+    def level(self) -> Level:
+        return Level.ERROR if self.librechat is LibreChat.REJECTS else strictness(self.path)
 
 
 def check_unread(draft: Draft) -> None:
@@ -41,9 +65,9 @@ def report_refused(draft: Draft, path: Path, message: str) -> None:
     node = draft.mapping(path)
     shape = shapes.at(path)
     known = shapes.keys(shape) or ()
-    for key in node.entries if node else ():
+    for key, entry in node.entries.items() if node else ():
         if key not in known and f"'{key}'" in message:
-            _report(draft, (*path, key), known, shape, LibreChat.REJECTS)
+            _report(draft, Unknown((*path, key), entry, known, shape, LibreChat.REJECTS))
 
 
 def _walk(draft: Draft, path: Path, node: Node, shape: Shape) -> None:
@@ -59,41 +83,68 @@ def _walk(draft: Draft, path: Path, node: Node, shape: Shape) -> None:
             if known is None or key in known:
                 _walk(draft, here, entry.value, shapes.below(shape, key))
             elif not shapes.is_strict(shape):
-                _report(draft, here, known, shape, LibreChat.IGNORES)
+                _report(draft, Unknown(here, entry, known, shape, LibreChat.IGNORES))
 
 
-def _report(draft: Draft, path: Path, known: tuple[str, ...], shape: Shape, librechat: LibreChat) -> None:
-    entry = draft.entry(path)
-    if entry is None or draft.is_blamed(path):
+def _report(draft: Draft, unknown: Unknown) -> None:
+    if draft.is_blamed(unknown.path):
         return
-    level = Level.ERROR if librechat is LibreChat.REJECTS else strictness(path)
-    name = entry.key
-    block = next((step for step in reversed(path[:-1]) if isinstance(step, str)), "")
-    alias = _aliases(path[:-1]).get(fold(name))
-    near = meant(name, known)
+    name = unknown.entry.key
+    block = next((step for step in reversed(unknown.parent) if isinstance(step, str)), "")
+    alias = _aliases(unknown.parent).get(fold(name))
+    near = meant(name, unknown.known)
     if name in RETIRED.get(block, ()):
-        _add_retired(draft, path, level, librechat)
-    elif near and near.certain and alias is None:
-        _add_misspelt(draft, path, entry, near.name, shape, level, librechat)
-    elif (places := shapes.places(name, away_from=path[:-1])) and alias is None:
-        _add_misplaced(draft, path, places, level, librechat)
-    else:
-        hint = alias or (f"a key with a similar name exists: `{near.name}`" if near else _known(known))
-        notes = ()
-        if len(path) == 1 and name in POISON:
-            notes = (
-                f"LibreChat takes a file with `{name}` at the top level for one it could not read, and ignores it whole",
-            )
-        draft.add(
-            "MEM101",
-            path,
-            f"unknown key `{draft.quote(name)}` {inside(path[:-1])}",
-            level=level,
-            span=entry.key_span,
-            librechat=librechat,
-            helps=(hint,) if hint else (),
-            notes=notes,
+        _add(
+            draft,
+            unknown,
+            "MEM402",
+            f"`{name}` {inside(unknown.parent)} is no longer read by LibreChat",
+            "remove it",
         )
+    elif near and near.certain and alias is None:
+        _add_misspelt(draft, unknown, near.name)
+    elif (places := shapes.places(name, unknown.entry.value, away_from=unknown.parent)) and alias is None:
+        said = f"`{draft.quote(name)}` has no meaning {inside(unknown.parent)}"
+        _add(draft, unknown, "MEM104", said, _homes(name, places))
+    else:
+        hint = alias or (
+            f"a key with a similar name exists: `{near.name}`" if near else _known(unknown.known)
+        )
+        _add(
+            draft,
+            unknown,
+            "MEM101",
+            _said(draft, unknown),
+            hint,
+            note=POISONED if unknown.path in POISON else "",
+        )
+
+
+def _add(
+    draft: Draft,
+    unknown: Unknown,
+    code: str,
+    message: str,
+    hint: str,
+    *,
+    note: str = "",
+    fix: Fix | None = None,
+) -> None:
+    draft.add(
+        code,
+        unknown.path,
+        message,
+        level=unknown.level,
+        span=unknown.entry.key_span,
+        librechat=unknown.librechat,
+        helps=(hint,) if hint else (),
+        notes=(note,) if note else (),
+        fix=fix,
+    )
+
+
+def _said(draft: Draft, unknown: Unknown) -> str:
+    return f"unknown key `{draft.quote(unknown.entry.key)}` {inside(unknown.parent)}"
 
 
 def _aliases(parent: Path) -> MappingOf[str, str]:
@@ -101,7 +152,7 @@ def _aliases(parent: Path) -> MappingOf[str, str]:
         return MEMORY_ALIASES
     if parent == ("memory", "agent"):
         return AGENT_ALIASES
-    return CUSTOM_ALIASES if parent[:2] == ("endpoints", "custom") and len(parent) == 3 else {}  # noqa: PLR2004  an entry's path
+    return CUSTOM_ALIASES if parent[:-1] == ("endpoints", "custom") else {}
 
 
 def _known(known: tuple[str, ...]) -> str:
@@ -110,61 +161,31 @@ def _known(known: tuple[str, ...]) -> str:
     return f"known here are {', '.join(f'`{name}`' for name in known)}"
 
 
-def _add_retired(draft: Draft, path: Path, level: Level, librechat: LibreChat) -> None:
-    draft.add(
-        "MEM402",
-        path,
-        f"`{path[-1]}` {inside(path[:-1])} is no longer read by LibreChat",
-        level=level,
-        span=draft.key_span(path),
-        librechat=librechat,
-        helps=("remove it",),
-    )
-
-
-def _add_misspelt(
-    draft: Draft, path: Path, entry: Entry, right: str, shape: Shape, level: Level, librechat: LibreChat
-) -> None:
-    target: Path = (*path[:-1], right)
+def _add_misspelt(draft: Draft, unknown: Unknown, right: str) -> None:
+    target: Path = (*unknown.parent, right)
+    entry = unknown.entry
     taken = draft.entry(target) is not None or target in draft.renamed
-    certain = not taken and not entry.merged and shapes.takes(shapes.below(shape, right), entry.value)
-    if certain:
-        draft.renamed.add(target)
-    span = entry.key_span
+    fits = not taken and not entry.merged and shapes.takes(shapes.below(unknown.shape, right), entry.value)
     written = draft.document.text[entry.key_start : entry.key_end]
-    draft.add(
+    fix = None
+    if fits and entry.key in written:
+        draft.renamed.add(target)
+        fix = Fix(entry.key_span, written.replace(entry.key, right), f"rename to `{right}`")
+    note = f"`{right}` is set here as well, and is the one that counts" if taken else ""
+    _add(
+        draft,
+        unknown,
         "MEM101",
-        path,
-        f"unknown key `{draft.quote(entry.key)}` {inside(path[:-1])}",
-        level=level,
-        span=span,
-        librechat=librechat,
-        helps=(f"a key with a similar name exists: `{right}`",),
-        notes=(f"`{right}` is set here as well, and is the one that counts",) if taken else (),
-        fix=Fix(span, written.replace(entry.key, right), f"rename to `{right}`")
-        if certain and entry.key in written
-        else None,
+        _said(draft, unknown),
+        f"a key with a similar name exists: `{right}`",
+        note=note,
+        fix=fix,
     )
 
 
-def _add_misplaced(draft: Draft, path: Path, places: list[Path], level: Level, librechat: LibreChat) -> None:
-    homes = [f"`{dotted(place[:-1]) or 'the top level'}`" for place in places]
-    homes = [home if home != "`the top level`" else "the top level" for home in homes]
-    name = str(places[0][-1])
-    renamed = f" as `{name}`" if name != path[-1] else ""
-    where = f"`{path[-1]}` belongs {_under(homes)}{renamed}"
-    draft.add(
-        "MEM104",
-        path,
-        f"`{draft.quote(str(path[-1]))}` has no meaning {inside(path[:-1])}",
-        level=level,
-        span=draft.key_span(path),
-        librechat=librechat,
-        helps=(where,),
-    )
-
-
-def _under(homes: list[str]) -> str:
-    told = [home if home == "the top level" else f"under {home}" for home in homes]
-    told = [home.replace("the top level", "at the top level") for home in told]
-    return told[0] if len(told) == 1 else f"{', '.join(told[:-1])} or {told[-1]}"
+def _homes(name: str, places: list[Path]) -> str:
+    """Where a key belongs, in words."""
+    homes = [f"under `{dotted(place[:-1])}`" if place[:-1] else "at the top level" for place in places]
+    told = homes[0] if len(homes) == 1 else f"{', '.join(homes[:-1])} or {homes[-1]}"
+    right = str(places[0][-1])
+    return f"`{name}` belongs {told}" + (f", as `{right}`" if right != name else "")

@@ -25,7 +25,7 @@ def issues_without_urls(draft: Draft, environ: Mapping[str, str]) -> tuple[Issue
     """Report each URL that makes LibreChat crash, and give back the issues that the rest of the file has."""
     value: Any = plain(draft.document.root) if draft.document.root else None
     for path, text in _broken(draft, environ):
-        _report(draft, path, text, environ)
+        report_no_url(draft, path, unresolved="${" in substituted(text, environ), crashes=True)
         server = value["mcpServers"][path[1]]
         server[path[2]] = "wss://example.org" if server.get("type") == "websocket" else "https://example.org"
     run = Run(environ)
@@ -46,8 +46,9 @@ def _broken(draft: Draft, environ: Mapping[str, str]) -> Iterator[tuple[Path, st
                 yield path, text
 
 
-def _report(draft: Draft, path: Path, text: str, environ: Mapping[str, str]) -> None:
-    if "${" in text and "${" in substituted(text, environ):
+def report_no_url(draft: Draft, path: Path, *, unresolved: bool, crashes: bool = False) -> None:
+    """A field that takes a URL and holds none, perhaps because its variable is not set."""
+    if unresolved:
         draft.add(
             "MEM211",
             path,
@@ -56,7 +57,8 @@ def _report(draft: Draft, path: Path, text: str, environ: Mapping[str, str]) -> 
             librechat=LibreChat.REJECTS,
             helps=("set the variable where the server gets its environment, and check with `--env-file`",),
             notes=(
-                "LibreChat fills in URLs of MCP servers while it checks the file, and crashes at one that is none",
+                "LibreChat fills in URLs of MCP servers while it checks the file, and "
+                + ("crashes at one that is none" if crashes else "refuses one that is none"),
             ),
         )
     else:
@@ -67,5 +69,5 @@ def _report(draft: Draft, path: Path, text: str, environ: Mapping[str, str]) -> 
             span=draft.value_span(path),
             librechat=LibreChat.REJECTS,
             helps=("write it in full, with `https://` in front",),
-            notes=("LibreChat crashes at this",),
+            notes=("LibreChat crashes at this",) if crashes else (),
         )

@@ -43,6 +43,8 @@ HEADER_PLACEHOLDERS = (
     "LIBRECHAT_GRAPH_ACCESS_TOKEN",
 )
 
+JOINED = "what starts with `${` and ends with `}` is one name to LibreChat: it finds no such variable, and uses the text as it stands"
+
 _WHOLE = re.compile(r"\$\{(.+)\}\Z")
 _PART = re.compile(r"\$\{([^}]+)\}")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
@@ -120,16 +122,17 @@ def _report_not_read(draft: Draft, path: Path) -> None:
 
 
 def _report_joined(draft: Draft, path: Path, text: str) -> None:
-    names = " and ".join(f"`{match[1]}`" for match in _PART.finditer(text) if _NAME.match(match[1]))
+    names = [f"`{match[1]}`" for match in _PART.finditer(text) if _NAME.match(match[1])]
+    listed = " and ".join(names) if len(names) > 1 else "several"
     draft.add(
         "MEM404",
         path,
-        f"a value that starts with `${{` and ends with `}}` is taken for one variable, here {names} are two",
+        f"the variables {listed} are taken for one",
         span=draft.value_span(path),
         level=strictness(path),
         librechat=LibreChat.ACCEPTS,
         helps=("put the whole value into one variable, or let it start or end with plain text",),
-        notes=("LibreChat finds no variable of that long name and sends the text as it stands",),
+        notes=(JOINED,),
     )
 
 
