@@ -98,7 +98,9 @@ def digest_of(key: str) -> str:
     return hashlib.sha256(key.encode()).hexdigest()
 
 
-def prove(headers: Mapping[str, str], cookies: Mapping[str, str], accepted: Credentials, *, now: datetime) -> Principal:
+def prove(
+    headers: Mapping[str, str], cookies: Mapping[str, str], accepted: Credentials, *, now: datetime
+) -> Principal:
     """The caller of a request; raises `Unauthenticated` or, for a user that a credential may not speak for, `Forbidden`."""
     scheme, _, token = headers.get("authorization", "").partition(" ")
     asked = headers.get(USER_HEADER.lower())
@@ -139,7 +141,11 @@ def _claims(token: str, secret: str | None, *, now: datetime, audience: str | No
     try:
         # PyJWT reads the clock itself, so the times are checked here, against ours.
         claims = jwt.decode(
-            token, secret, algorithms=["HS256"], audience=audience, options={"verify_exp": False, "verify_nbf": False}
+            token,
+            secret,
+            algorithms=["HS256"],
+            audience=audience,
+            options={"verify_exp": False, "verify_nbf": False},
         )
     except jwt.PyJWTError:
         raise Unauthenticated("the token is not valid: sign in again") from None
@@ -150,7 +156,9 @@ def _claims(token: str, secret: str | None, *, now: datetime, audience: str | No
 
 def signed(user: str, secret: str, *, audience: str, expires: datetime) -> str:
     """A token of ours: a login link's or a session's."""
-    return jwt.encode({"sub": user, "aud": audience, "exp": int(expires.timestamp())}, secret, algorithm="HS256")
+    return jwt.encode(
+        {"sub": user, "aud": audience, "exp": int(expires.timestamp())}, secret, algorithm="HS256"
+    )
 
 
 # -- dependencies of routes ----------------------------------------------------------------------------------------------
@@ -166,7 +174,10 @@ def principal(request: Request) -> Principal:
 
 def refuse_forged(request: Request) -> None:
     """A page elsewhere may send a visitor's cookie along, never our header: no script of another origin can set it."""
-    if request.method not in {"GET", "HEAD", "OPTIONS"} and request.headers.get("x-requested-with") != "memagent":
+    if (
+        request.method not in {"GET", "HEAD", "OPTIONS"}
+        and request.headers.get("x-requested-with") != "memagent"
+    ):
         raise Forbidden("this request did not come from memagent's own page")
 
 
@@ -184,7 +195,7 @@ def needs(may: May) -> Callable[[Principal], Principal]:
 def user_of(may: May) -> Callable[[Principal], str]:
     """A dependency: the proven user, for a caller who may."""
 
-    def user(caller: Annotated[Principal, Depends(needs(may))]) -> str:
+    def user(caller: Principal = Depends(needs(may))) -> str:  # noqa: B008  a closure's name cannot stand in an annotation
         if caller.user is None:
             raise Unauthenticated(f"no user is named: send `{USER_HEADER}` with the API key")
         return caller.user

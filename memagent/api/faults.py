@@ -59,13 +59,17 @@ async def _invalid(_: Request, error: Exception) -> JSONResponse:
 async def _refused(_: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, HTTPException)  # noqa: S101  what the handler is registered for
     headers: Mapping[str, str] | None = error.headers
-    return JSONResponse(body(CODES.get(error.status_code, "http_error"), str(error.detail)), error.status_code, headers)
+    return JSONResponse(
+        body(CODES.get(error.status_code, "http_error"), str(error.detail)), error.status_code, headers
+    )
 
 
 async def _bug(request: Request, error: Exception) -> JSONResponse:
     # The message may quote what a user said; the kind and the route are enough to find it.
     log.error("a bug", extra={"kind": type(error).__name__, "route": _route(request)})
-    return JSONResponse(body("internal_error", "this is a bug in memagent; the log has its kind and place"), 500)
+    return JSONResponse(
+        body("internal_error", "this is a bug in memagent; the log has its kind and place"), 500
+    )
 
 
 def _route(request: Request) -> str:

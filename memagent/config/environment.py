@@ -31,6 +31,12 @@ def _redis_url(url: str) -> str:
     return url
 
 
+def _web_url(url: str) -> str:
+    if not url.startswith(("http://", "https://")):
+        raise ValueError("must begin with http:// or https://")
+    return url.rstrip("/")
+
+
 class Environment(BaseModel):
     """memagent's own settings. A field's variable is its name in capitals behind `MEMAGENT_`, or its alias."""
 
@@ -93,6 +99,64 @@ class Environment(BaseModel):
     receipt_days: int = Field(30, ge=1, le=3_650, description="how long the receipt of a turn is kept")
     history_length: int = Field(
         200, ge=0, le=100_000, description="how many changes of a scope can be shown and undone"
+    )
+    api_keys: str | None = Field(
+        None,
+        repr=False,
+        description="who may call the service: rows that `memagent key` makes, separated by blanks",
+    )
+    jwt_secret: str | None = Field(
+        None,
+        alias="JWT_SECRET",
+        repr=False,
+        description="LibreChat's own, so that its users' tokens count here",
+    )
+    session_secret: str | None = Field(
+        None,
+        repr=False,
+        min_length=32,
+        description="signs login links and sessions, and keeps users' own keys in the queue; without it a new one at each start",
+    )
+    host: str = Field("127.0.0.1", min_length=1, description="where `memagent serve` listens")
+    port: int = Field(8420, ge=0, le=65_535, description="where `memagent serve` listens; 0 takes a free one")
+    public_url: Annotated[str, AfterValidator(_web_url)] | None = Field(
+        None, description="the service's address as browsers see it, for login links"
+    )
+    upstream: str | None = Field(
+        None, min_length=1, description="the endpoint of librechat.yaml that the gateway passes chats on to"
+    )
+    queue_per_user: int = Field(100, ge=1, le=100_000, description="how many turns of one user may wait")
+    queue_total: int = Field(10_000, ge=1, le=10_000_000, description="how many turns may wait in total")
+    worker_turns: int = Field(
+        16, ge=1, le=1_000, description="how many turns one worker learns from at a time"
+    )
+    turn_attempts: int = Field(
+        6, ge=1, le=100, description="how often a turn is tried before it becomes a dead letter"
+    )
+    turn_backoff_s: float = Field(
+        2.0,
+        ge=0,
+        le=3_600,
+        description="pause before a turn is tried again; doubles each time, up to 5 minutes",
+    )
+    dead_letter_days: int = Field(7, ge=1, le=365, description="how long a turn that failed can be replayed")
+    drain_s: float = Field(
+        20.0, ge=0, le=600, description="how long a stop waits for the turns that are being learned from"
+    )
+    body_limit_kb: int = Field(4_096, ge=1, le=1_048_576, description="the largest request body that is read")
+    request_timeout_s: float = Field(
+        120.0, gt=0, le=3_600, description="after this a request that has not begun to answer fails"
+    )
+    rate_limit: int = Field(
+        1_200,
+        ge=0,
+        le=1_000_000,
+        description="requests per minute of one user or key, per process; 0 is without limit",
+    )
+    otel_endpoint: str | None = Field(
+        None,
+        alias="OTEL_EXPORTER_OTLP_ENDPOINT",
+        description="where traces go; needs the OpenTelemetry SDK and its OTLP exporter",
     )
     log_level: Literal["debug", "info", "warning", "error"] = Field(
         "info", description="what is logged, and all above it"
@@ -194,5 +258,6 @@ _RULES: Mapping[str, str] = {
     "greater_than_equal": "must be at least {ge:g}",
     "less_than_equal": "must be at most {le:g}",
     "string_pattern_mismatch": "must be 1 to 32 letters, digits, underscores or hyphens",
+    "string_too_short": "must have at least {min_length} characters",
     "value_error": "{error}",
 }

@@ -1,0 +1,82 @@
+"""The application: opens memory, the turn queue and a worker for as long as it runs, and brings the routes together."""
+
+from __future__ import annotations
+
+import secrets
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+from fastapi import FastAPI
+
+from memagent import __version__, wiring
+from memagent.api import faults, limits, memories
+from memagent.api.auth import Credentials, parse_keys
+from memagent.config.environment import load_environment
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable, Mapping
+    from datetime import datetime
+    from pathlib import Path
+
+    from memagent.config.endpoints import ModelTarget
+    from memagent.config.environment import Environment
+    from memagent.llm import ChatModel
+
+ROUTERS = (memories.router,)
+"""Every router of the service; one line each."""
+
+
+def create_app(
+    environ: Mapping[str, str],
+    *,
+    config: Path | str | None = None,
+    clock: Callable[[], datetime] = wiring.utc_now,
+    models: Callable[[ModelTarget], ChatModel] | None = None,
+    fixed_user: str | None = None,
+    worker: bool = True,
+) -> FastAPI:
+    """The service for one configuration. `fixed_user` is everybody, for one person on loopback; `worker` learns here too.
+
+    Raises `ConfigUnusable` for settings that cannot be used; the rest of what `wiring.open` raises comes at start.
+    """
+    options = load_environment(environ)
+    accepted = credentials(options, fixed_user=fixed_user)
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        async with wiring.open(config, environ=environ, clock=clock, models=models) as memory:
+            app.state.memory = memory
+            yield
+
+    app = FastAPI(
+        title="memagent",
+        version=__version__,
+        summary="Memory for chats, configured by librechat.yaml.",
+        lifespan=lifespan,
+        openapi_tags=TAGS,
+    )
+    app.state.credentials = accepted
+    app.state.options = options
+    app.state.worker = worker
+    faults.install(app)
+    limits.install(app, options)
+    for router in ROUTERS:
+        app.include_router(router)
+    return app
+
+
+TAGS = [
+    {"name": "turns", "description": "Hand over turns, ask for context."},
+    {"name": "memories", "description": "What is remembered, and the user's own switch."},
+    {"name": "operation", "description": "Health, metrics, dead letters, erasure."},
+]
+
+
+def credentials(options: Environment, *, fixed_user: str | None) -> Credentials:
+    """What this server accepts; without a session secret, sessions end when the process does."""
+    return Credentials(
+        keys=parse_keys(options.api_keys or ""),
+        jwt_secret=options.jwt_secret,
+        session_secret=options.session_secret or secrets.token_urlsafe(32),
+        fixed_user=fixed_user,
+    )
