@@ -13,7 +13,8 @@ if TYPE_CHECKING:
 
 RUN_REDIS = "for example with `docker run -p 6379:6379 redis:8`"
 
-# What a server says in words only. Found anywhere in the message: a script's error quotes the inner one.
+# What a server says. Found anywhere in the message, because a script's error quotes the inner one, or as redis-py's class,
+# because that takes the code out of the message.
 _SAID: tuple[tuple[tuple[str, ...], type[StoreFault], str], ...] = (
     (
         ("unknown command 'FT.", "unknown command `FT.", "Unknown Redis command called from script"),
@@ -31,10 +32,18 @@ _SAID: tuple[tuple[tuple[str, ...], type[StoreFault], str], ...] = (
         IndexDrift,
         "the search index is gone or is not as memagent made it: open the store again to make it anew",
     ),
-    (("READONLY",), StoreUnavailable, "Redis is read-only: it is a replica, or a failover is under way"),
+    (
+        ("READONLY", "ReadOnlyError"),
+        StoreUnavailable,
+        "Redis is read-only: it is a replica, or a failover is under way",
+    ),
     (("MISCONF",), StoreUnavailable, "Redis cannot save to its disk and takes no writes: look at its log"),
-    (("OOM ",), StoreUnavailable, "Redis is out of memory (`maxmemory`) and takes no writes: give it more"),
-    (("LOADING",), StoreUnavailable, "Redis is still loading its data: try again shortly"),
+    (
+        ("OOM ", "OutOfMemoryError"),
+        StoreUnavailable,
+        "Redis is out of memory (`maxmemory`) and takes no writes: give it more",
+    ),
+    (("LOADING", "BusyLoadingError"), StoreUnavailable, "Redis is still loading its data: try again shortly"),
     (("BUSY ",), StoreUnavailable, "Redis is busy with a script of someone else: try again shortly"),
     (
         ("CLUSTERDOWN", "MASTERDOWN", "TRYAGAIN", "NOREPLICAS", "UNKILLABLE"),
@@ -91,6 +100,6 @@ def mapped(error: BaseException, doing: str) -> StoreFault:
 def _words_of(error: BaseException | None) -> str:
     words: list[str] = []
     while error is not None and len(words) < 5:  # noqa: PLR2004  deeper than any chain of RedisVL
-        words.append(str(error))
+        words.append(f"{type(error).__name__}: {error}")
         error = error.__cause__
     return " ".join(words)

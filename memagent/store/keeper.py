@@ -39,20 +39,24 @@ def try_lock(descriptor: int, *, exclusive: bool) -> bool:
 
 
 def running_pid(directory: Path) -> int | None:
-    """Process id of the server that the directory's pid file names, if that is alive and a Redis."""
+    """Process id of the server that the directory's pid file names, if that is alive and really the one of this directory."""
     try:
         pid = int((directory / PID).read_text())
         os.kill(pid, 0)
-        name = Path(f"/proc/{pid}/comm")
-        state = Path(f"/proc/{pid}/stat")
-        if name.exists() and (
-            not name.read_text().startswith("redis-server")
-            or state.read_text().rpartition(")")[2].split()[0] == "Z"
-        ):
-            return None  # the id belongs to another program by now, or to nobody any more
     except (OSError, ValueError):
         return None
-    return pid
+    process = Path(f"/proc/{pid}")
+    if not process.exists():
+        return pid
+    try:
+        ended = (process / "stat").read_text().rpartition(")")[2].split()[0] == "Z"
+        # Ids are given out again: by now this one may be another program, or the server of another directory.
+        ours = (process / "comm").read_text().startswith("redis-server") and (process / "cwd").samefile(
+            directory
+        )
+    except OSError:
+        return None
+    return pid if ours and not ended else None
 
 
 def terminate(pid: int) -> None:

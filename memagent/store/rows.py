@@ -60,7 +60,8 @@ def half_precision(vector: Vector, dimensions: int | None) -> bytes:
     array = np.asarray(vector, dtype=np.float32)
     if array.ndim != 1 or (dimensions is not None and array.shape[0] != dimensions):
         raise BadRequest(f"a vector of this embedder has {dimensions} dimensions, not shape {array.shape}")
-    halves = array.astype("<f2")
+    with np.errstate(over="ignore"):
+        halves = array.astype("<f2")
     if not np.isfinite(halves).all() or not halves.any():
         raise BadRequest("a vector must be finite and not zero")
     return halves.tobytes()

@@ -313,17 +313,6 @@ async def test_t26_a_memory_that_comes_back_was_not_in_that_prefix(desk: Desk) -
     assert not back & set(keys(recalled))
 
 
-async def test_t27_one_recall_is_one_command_with_one_vector(desk: Desk, team: Scope) -> None:
-    """The embedding is the caller's, one argument of one call, whatever the number of scopes."""
-    await desk.save("cat")
-    await desk.save("shared", scope=team)
-    before = await desk.store.client.info("commandstats")
-    await desk.chat(1, scopes=(desk.scope, team))
-    after = await desk.store.client.info("commandstats")
-    calls = {name: after[name]["calls"] - before.get(name, {"calls": 0})["calls"] for name in after}
-    assert calls["cmdstat_evalsha"] == 1
-
-
 async def test_t28_a_turn_too_short_to_search_ages_nothing_and_keeps_the_prefix(desk: Desk) -> None:
     await desk.save("cat", axis=1)
     await desk.save("dog", axis=2)
