@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from typing import TYPE_CHECKING
 
-from memagent.memory import Scope
 from memagent.store import EditStatus, Limits, Refusal
 from memagent.store.redis import RedisStore
 from tests.store.desk import Desk, at, direction, keys, used
+
+if TYPE_CHECKING:
+    from memagent.memory import Scope
 
 
 async def test_two_writers_at_the_token_limit_never_pass_it_together(desk: Desk) -> None:
