@@ -28,12 +28,13 @@ FLUSH_TIMEOUT_S = 60.0
 class FlushRequest:
     """What to save: the messages that no flush has seen yet.
 
-    `reason` is `threshold`, `overflow`, `manual`, `reset`, `daily` or `idle`. `note` is the memory file of the user's
+    `entry_id` is the entry of the last of them: session and entry together name a flush. `reason` is `threshold`, `overflow`, `manual`, `reset`, `daily` or `idle`. `note` is the memory file of the user's
     date, to be appended to only; the base memory files are read-only meanwhile (O63).
     """
 
     key: str
     session_id: str
+    entry_id: str
     reason: str
     messages: tuple[Message, ...]
     note: str
@@ -80,13 +81,16 @@ class Flusher:
         if self._flush is None or not messages:
             return entry
         now = self._clock()
-        request = FlushRequest(key, entry.session_id, reason, messages, note_name(now, self._zone_name))
+        newest = context.items[-1].entry.id
+        request = FlushRequest(
+            key, entry.session_id, newest, reason, messages, note_name(now, self._zone_name)
+        )
         if not await _done(self._flush, request):
             return entry
         marks = {
             "memory_flush_at": now,
             "memory_flush_compaction_count": entry.compaction_count,
-            "memory_flush_entry_id": context.items[-1].entry.id,
+            "memory_flush_entry_id": newest,
         }
 
         def mark(row: SessionEntry | None) -> SessionEntry | None:

@@ -1,0 +1,97 @@
+"""Sessions bound to memory: summaries by the memory agent's model, and what is about to leave a context learned first."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from memagent.errors import ModelFault, ModelUnavailable
+from memagent.service.observe import target_of
+from memagent.service.receipt import Decision, RecallNote
+from memagent.sessions.keys import MAIN, agent_id
+from memagent.sessions.service import Sessions
+from memagent.turn import Turn
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from memagent.llm import ChatModel
+    from memagent.memory import Message
+    from memagent.service import Memagent
+    from memagent.sessions.flush import Flush, FlushRequest
+    from memagent.sessions.registry import SessionRegistry
+    from memagent.sessions.service import SessionSettings
+
+
+def open_sessions(
+    memory: Memagent,
+    user: str,
+    *,
+    agent: str = MAIN,
+    settings: SessionSettings | None = None,
+    registry: SessionRegistry | None = None,
+    window: Callable[[str], int | None] = lambda _: None,
+) -> Sessions:
+    """The sessions of one agent in the data folder; what they lose is learned as `user`'s.
+
+    `window` knows a model's context window by its name. Without a usable memory agent there is no model for summaries:
+    then compaction says so and changes nothing.
+    """
+    return Sessions(
+        memory.ports.options.data_dir / "sessions" / agent_id(agent),
+        clock=memory.ports.clock,
+        settings=settings,
+        registry=registry,
+        model=summary_model(memory, user),
+        window=window,
+        flush=flush_into(memory, user),
+    )
+
+
+def summary_model(memory: Memagent, user: str) -> ChatModel | None:
+    """The memory agent's model; None when this configuration has none that can be called."""
+    agent = memory.ports.settings.memory.agent
+    if agent is None:
+        return None
+    try:
+        return memory.ports.models(target_of(memory.ports, Turn(user, "", ()), agent))
+    except ModelFault:
+        return None
+
+
+def flush_into(memory: Memagent, user: str) -> Flush:
+    """Learn what a session is about to lose, a window at a time; raises what keeps the agent from learning it."""
+    size = memory.ports.settings.memory.message_window_size
+
+    async def flush(request: FlushRequest) -> None:
+        for number, piece in enumerate(pieces(request.messages, size)):
+            message_id = f"{request.session_id}:{request.entry_id}:{number}"
+            turn = Turn(user, message_id, piece, conversation_id=request.session_id)
+            # A flush is no turn of the user's: it searches nothing and counts no day.
+            receipt = await memory.observe(turn, recalled=RecallNote())
+            if receipt.decision is Decision.FAILED:
+                raise ModelUnavailable(f"the memory agent could not learn ({receipt.reason})")
+
+    return flush
+
+
+def pieces(messages: Sequence[Message], size: int) -> Iterator[tuple[Message, ...]]:
+    """Consecutive pieces of at most `size` messages that begin at a user message; a longer turn is one piece."""
+    piece: list[Message] = []
+    for turn in _turns(messages):
+        if piece and len(piece) + len(turn) > size:
+            yield tuple(piece)
+            piece = []
+        piece += turn
+    if piece:
+        yield tuple(piece)
+
+
+def _turns(messages: Sequence[Message]) -> Iterator[list[Message]]:
+    turn: list[Message] = []
+    for message in messages:
+        if message.role == "user" and turn:
+            yield turn
+            turn = []
+        turn.append(message)
+    if turn:
+        yield turn
