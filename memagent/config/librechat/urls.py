@@ -43,11 +43,14 @@ def url_parts(text: str) -> Parts | None:
         query = rest.partition("?")[2]
         return Parts(match["scheme"] + ":", match["host"].lower(), query, fragment)
     # The parser that Node itself uses; importing it costs more than a whole file, so only unusual URLs pay for it.
-    from ada_url import URL  # noqa: PLC0415
+    from ada_url import URL, idna_to_unicode  # noqa: PLC0415
 
     try:
         url = URL(text)
     except ValueError:
+        return None
+    if any(label.startswith("xn--") for label in idna_to_unicode(url.hostname).split(".")):
+        # Punycode that means nothing: the parser has grown lenient, that of Node 20 and 22 is not.
         return None
     return Parts(url.protocol, url.hostname, url.search.removeprefix("?"), url.hash.removeprefix("#"))
 
