@@ -53,7 +53,10 @@ class Workspace:
         """Every memory file, sorted by path: no symlinks, and one real file once however many paths lead to it."""
         found: dict[tuple[int, int], NoteFile] = {}
         for path in self._candidates():
-            status = os.lstat(path)
+            try:
+                status = os.lstat(path)
+            except OSError:  # gone, or out of reach, since it was listed
+                continue
             if stat.S_ISREG(status.st_mode):
                 found.setdefault((status.st_dev, status.st_ino), NoteFile(self.label(path), path))
         return tuple(sorted(found.values(), key=lambda file: file.path))

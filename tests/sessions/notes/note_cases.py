@@ -50,23 +50,30 @@ class CountingEmbedder:
 
 @dataclass
 class AngledEmbedder:
-    """Texts at chosen cosines to every question: `cosines` maps a part of a text to its cosine; others are at 0."""
+    """Texts at chosen cosines to every question: `cosines` maps a part of a text to its cosine; others are at 0.
+
+    What is left of each vector is on an axis of its own, so two texts are no nearer than their cosines make them.
+    """
 
     cosines: dict[str, float]
     id: str = "angled"
-    dimensions: int = 3
+    dimensions: int = 16
     floor: float = 0.5
 
     async def query(self, text: str) -> Vector:
-        return np.array([1, 0, 0], np.float32)
+        return self._at(1.0, 1)
 
     async def passages(self, texts: Sequence[str]) -> Sequence[Vector]:
-        return [
-            self._at(next((c for part, c in self.cosines.items() if part in text), 0.0)) for text in texts
+        places = [
+            next((axis for axis, part in enumerate(self.cosines, 2) if part in text), 1) for text in texts
         ]
+        cosines = [0.0, 0.0, *self.cosines.values()]
+        return [self._at(cosines[axis], axis) for axis in places]
 
-    def _at(self, cosine: float) -> Vector:
-        return np.array([cosine, np.sqrt(1 - cosine**2), 0], np.float32)
+    def _at(self, cosine: float, axis: int) -> Vector:
+        vector = np.zeros(self.dimensions, np.float32)
+        vector[0], vector[axis] = cosine, np.sqrt(1 - cosine**2)
+        return vector
 
 
 def index_with(

@@ -248,13 +248,7 @@ async def test_o84_store_duplicate_forget_gone(vectors: VectorStore, embedder: C
 
 
 async def test_o84_nearly_the_same_sentence_is_refused_at_a_cosine_of_095(vectors: VectorStore) -> None:
-    class Angles(AngledEmbedder):
-        async def passages(self, texts: Any) -> Any:
-            return [
-                self._at(next((c for part, c in self.cosines.items() if part in text), 0.0)) for text in texts
-            ]
-
-    facts = Facts(vectors, Angles({"first": 1.0, "near": 0.951, "other": 0.949}))
+    facts = Facts(vectors, AngledEmbedder({"first": 1.0, "near": 0.951, "other": 0.949}))
     first = await facts.store("ann", "first words", now=NOW)
     assert (await facts.store("ann", "near enough", now=NOW)).fact == first.fact
     assert not (await facts.store("ann", "other thing", now=NOW)).duplicate

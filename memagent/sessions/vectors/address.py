@@ -1,0 +1,25 @@
+"""From the address of a passage store to the store. Each one's library loads when it is chosen."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from memagent.sessions.vectors import VectorStore
+
+REDIS_SCHEMES = ("redis://", "rediss://", "unix://")
+
+
+def open_vectors(address: str, *, prefix: str = "ma") -> VectorStore:
+    """Redis for a Redis URL, LanceDB for a folder; nothing is connected or made before the first call.
+
+    `prefix` keeps several installations in one Redis apart. Raises `BadRequest` for a URL that cannot be.
+    """
+    if address.startswith(REDIS_SCHEMES):
+        from memagent.sessions.vectors.redis import RedisVectors  # noqa: PLC0415  loads redis and numpy
+
+        return RedisVectors.open(address, prefix=prefix)
+    from memagent.sessions.vectors.lance import LanceVectors  # noqa: PLC0415  loads numpy
+
+    return LanceVectors(Path(address))
