@@ -83,7 +83,9 @@ async def put(
 async def forget(ports: Ports, scope: Scope, key: str) -> None:
     """Delete one memory; raises `NoSuchMemory`. Allowed while memory is switched off: it only takes away."""
     limit = Limits(entries=None)
-    applied = await ports.store.apply(scope, [DeleteMemory(key)], limits=limit, now=ports.clock())
+    applied = await ports.store.apply(
+        scope, [DeleteMemory(key, source=Source.USER)], limits=limit, now=ports.clock()
+    )
     if applied.outcomes[0].status is EditStatus.MISSING:
         raise NoSuchMemory(f"there is no memory under `{key}`")
 

@@ -95,7 +95,7 @@ def recall_query(ports: Ports, turn: Turn, vector: Vector | None, *, commit: boo
     return RecallQuery(
         now=ports.clock(),
         vector=vector,
-        embedder=ports.embedder.id if ports.embedder and vector is not None else "",
+        embedder=ports.embedder.id if ports.embedder else "",
         terms=words,
         floor=_floor(ports),
         used=options.used_set,

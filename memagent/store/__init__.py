@@ -53,7 +53,7 @@ class DeleteMemory:
     """Delete one memory. By hand (`USER`, without a message id) it is honoured even while the user is opted out."""
 
     key: str
-    source: Source = Source.USER
+    source: Source = Source.AGENT
     evidence: Evidence = field(default_factory=Evidence)
 
 

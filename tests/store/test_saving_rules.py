@@ -60,10 +60,12 @@ async def test_t54_deleting_is_allowed_by_hand_without_consent_and_writing_is_no
     by_agent = [DeleteMemory("cat", source=Source.AGENT)]
     assert (await desk.store.apply(desk.scope, by_agent, limits=Limits(), now=at(1))).opted_out
     by_turn = await desk.store.apply(
-        desk.scope, [DeleteMemory("cat")], limits=Limits(), now=at(1), message_id="m"
+        desk.scope, [DeleteMemory("cat", source=Source.USER)], limits=Limits(), now=at(1), message_id="m"
     )
     assert by_turn.opted_out
-    by_hand = await desk.store.apply(desk.scope, [DeleteMemory("cat")], limits=Limits(), now=at(1))
+    by_hand = await desk.store.apply(
+        desk.scope, [DeleteMemory("cat", source=Source.USER)], limits=Limits(), now=at(1)
+    )
     assert by_hand.outcomes[0].status is EditStatus.DELETED
     assert await desk.keys() == {"dog"}
 
