@@ -181,11 +181,11 @@ def _repaired(checked: Checked, options: Options) -> tuple[bytes, int]:
     from memagent.config.repair import repaired  # noqa: PLC0415
 
     text, made = repaired(checked.document.text, checked.findings)
-    data = text.encode("utf-8")
-    if checked.data.startswith(b"\xef\xbb\xbf") and not data.startswith(b"\xef\xbb\xbf"):
-        data = b"\xef\xbb\xbf" + data
-    if made and len(_check(Input(checked.document.file, data), options).findings) >= len(checked.findings):
-        return checked.data, 0
+    data = text.encode("utf-8-sig" if checked.document.bom else "utf-8")
+    if made:
+        mended = _check(Input(checked.document.file, data), options)
+        if mended.document.root is None or (checked.verdict.ok and not mended.verdict.ok):
+            return checked.data, 0
     return data, made
 
 

@@ -41,11 +41,16 @@ _SHAPED = re.compile(
 )
 _USER_INFO = re.compile(r"(?<=://)[^/\s:@'\"]*:[^/\s@'\"]+(?=@)")
 _NAMED = re.compile(r"(?P<name>[A-Za-z][\w.-]*)[\"']?[ \t]*[:=][ \t]*")
-_VALUE = re.compile(r"\"(?:[^\"\\\n]|\\.)*\"?|'[^'\n]*'?|(?:Bearer |Basic )?[^\s,}\]#\"'][^\s,}\]\"']*")
+_VALUE = re.compile(
+    r"\"(?:[^\"\\\n]|\\.)*\"?|'[^'\n]*'?"
+    r"|(?:Bearer |Basic )?(?![#\"'])(?:\$\{[^}\n]*\}|\{\{[^}\n]*\}\}|[^\s,}\]\"'])+"
+)
 _LINE = re.compile(
     r"(?P<indent>[ \t]*)(?:#[ \t]*)?(?:-[ \t]+)*[\"']?(?P<name>[\w.-]+)[\"']?[ \t]*:(?P<value>.*)"
 )
-_FLOW_PAIR = re.compile(r":[ \t]+(?P<value>\"(?:[^\"\\\n]|\\.)*\"?|'[^'\n]*'?|[^,}\n]+)")
+_FLOW_PAIR = re.compile(
+    r":[ \t]+(?P<value>\"(?:[^\"\\\n]|\\.)*\"?|'[^'\n]*'?|(?:\$\{[^}\n]*\}|\{\{[^}\n]*\}\}|[^,}\n])+)"
+)
 _VARIABLE = re.compile(r"\$\{[A-Za-z_][A-Za-z0-9_]*\}|\{\{[^{}\n]+\}\}")
 _ANY_VARIABLE = re.compile(r"\$\{")
 _DEFAULTED = re.compile(r"(?<=\$\{)[A-Za-z_][A-Za-z0-9_]*(?P<default>[^A-Za-z0-9_}\s][^}\n]*)(?=\})")

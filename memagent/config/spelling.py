@@ -63,6 +63,14 @@ CUSTOM_ALIASES: Mapping[str, str] = {
     "default": "`default` belongs under `models`",
 }
 
+BUILT_IN_ALIASES: Mapping[str, str] = {
+    "apikey": "a built-in endpoint takes its key from the server's environment, for example `OPENAI_API_KEY`",
+    "models": "a built-in endpoint takes its models from the server's environment, for example `OPENAI_MODELS`",
+    "name": "only custom endpoints have a name; they stand in a list under `endpoints.custom`",
+    "enabled": "a built-in endpoint is there if the server's environment has its key",
+    "disabled": "a built-in endpoint is there if the server's environment has its key",
+}
+
 
 def fold(name: str) -> str:
     """`valid_keys`, `valid-keys` and `ValidKeys` are one name."""

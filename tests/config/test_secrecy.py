@@ -77,6 +77,9 @@ def test_a_well_known_kind_of_key_is_masked_under_any_name(text: str) -> None:
     "text",
     [
         'apiKey: "${NAME}"\n',
+        "apiKey: ${NAME} # why\n",
+        "a: {apiKey: ${NAME}, b: 1}\n",
+        "headers: {x: ${NAME}, y: '{{Z}}'}\n",
         "apiKey: user_provided\n",
         'headers:\n  x: "{{LIBRECHAT_USER_ID}}"\n',
         "tokenLimit: 2000\n",

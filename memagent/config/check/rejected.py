@@ -163,7 +163,7 @@ def _report_missing(draft: Draft, path: Path) -> None:
 
 
 def _report_empty(draft: Draft, path: Path, expected: str, raw: str) -> None:
-    empty = {"object": "`{}`", "array": "`[]`"}.get(expected)
+    empty = {"object": "`{}`", "array": "`[]`"}.get(expected) if path != ("endpoints",) else None
     written = f" (`{draft.quote(raw)}`)" if raw else ""
     draft.add(
         "MEM105",

@@ -9,7 +9,14 @@ from memagent.config.check import shape as shapes
 from memagent.config.check.draft import dotted, inside, strictness
 from memagent.config.findings import Fix, Level, LibreChat
 from memagent.config.nodes import Mapping, Sequence
-from memagent.config.spelling import AGENT_ALIASES, CUSTOM_ALIASES, MEMORY_ALIASES, fold, meant
+from memagent.config.spelling import (
+    AGENT_ALIASES,
+    BUILT_IN_ALIASES,
+    CUSTOM_ALIASES,
+    MEMORY_ALIASES,
+    fold,
+    meant,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping as MappingOf
@@ -18,11 +25,11 @@ if TYPE_CHECKING:
     from memagent.config.check.shape import Shape
     from memagent.config.nodes import Entry, Node
 
-RETIRED: MappingOf[str, frozenset[str]] = {
-    "custom": frozenset({"summarize", "summaryModel", "forcePrompt", "userIdQuery", "addedEndpoints"}),
-    "interface": frozenset({"endpointsMenu", "sidePanel"}),
-}
-"""Keys that LibreChat once read, by the block they stood in."""
+RETIRED_IN_ENDPOINTS = frozenset(
+    {"summarize", "summaryModel", "forcePrompt", "userIdQuery", "addedEndpoints"}
+)
+RETIRED_IN_INTERFACE = frozenset({"endpointsMenu", "sidePanel"})
+"""Keys that LibreChat once read there."""
 
 POISON = (("reason",), ("stack",))
 """LibreChat takes a file with one of these keys for a failed read (spec/librechat.md §2.1)."""
@@ -71,8 +78,11 @@ def report_refused(draft: Draft, path: Path, message: str) -> None:
 
 
 def _walk(draft: Draft, path: Path, node: Node, shape: Shape) -> None:
-    if not shape or draft.is_blamed(path):
-        return
+    if shape and not draft.is_blamed(path):
+        _descend(draft, path, node, shape)
+
+
+def _descend(draft: Draft, path: Path, node: Node, shape: Shape) -> None:
     if isinstance(node, Sequence):
         for index, item in enumerate(node.items):
             _walk(draft, (*path, index), item, shapes.below(shape, index))
@@ -90,10 +100,9 @@ def _report(draft: Draft, unknown: Unknown) -> None:
     if draft.is_blamed(unknown.path):
         return
     name = unknown.entry.key
-    block = next((step for step in reversed(unknown.parent) if isinstance(step, str)), "")
     alias = _aliases(unknown.parent).get(fold(name))
     near = meant(name, unknown.known)
-    if name in RETIRED.get(block, ()):
+    if name in _retired(unknown.parent):
         _add(
             draft,
             unknown,
@@ -103,6 +112,7 @@ def _report(draft: Draft, unknown: Unknown) -> None:
         )
     elif near and near.certain and alias is None:
         _add_misspelt(draft, unknown, near.name)
+        _descend(draft, unknown.path, unknown.entry.value, shapes.below(unknown.shape, near.name))
     elif (places := shapes.places(name, unknown.entry.value, away_from=unknown.parent)) and alias is None:
         said = f"`{draft.quote(name)}` has no meaning {inside(unknown.parent)}"
         _add(draft, unknown, "MEM104", said, _homes(name, places))
@@ -147,11 +157,19 @@ def _said(draft: Draft, unknown: Unknown) -> str:
     return f"unknown key `{draft.quote(unknown.entry.key)}` {inside(unknown.parent)}"
 
 
+def _retired(parent: Path) -> frozenset[str]:
+    if parent == ("interface",):
+        return RETIRED_IN_INTERFACE
+    return RETIRED_IN_ENDPOINTS if parent[:1] == ("endpoints",) and len(parent) > 1 else frozenset()
+
+
 def _aliases(parent: Path) -> MappingOf[str, str]:
     if parent == ("memory",):
         return MEMORY_ALIASES
     if parent == ("memory", "agent"):
         return AGENT_ALIASES
+    if parent[:-1] == ("endpoints",):
+        return BUILT_IN_ALIASES
     return CUSTOM_ALIASES if parent[:-1] == ("endpoints", "custom") else {}
 
 
