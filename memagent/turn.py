@@ -37,7 +37,7 @@ class Turn:
 
     `agent_id` is the partition of an agent whose memory is its own (spec/librechat.md §4.2), `shared` the shared scopes
     in reach, `channel` where it is said (T20). `user_fields` are LibreChat's user fields for header placeholders and
-    `user_key` the user's own API key; neither is ever stored.
+    `user_key` the user's own API key, for an endpoint at `user_base_url` if that is theirs too; none of it is ever stored.
     """
 
     user: str
@@ -49,6 +49,7 @@ class Turn:
     channel: str = ""
     user_fields: Mapping[str, str | bool | None] = field(default_factory=dict, repr=False)
     user_key: str | None = field(default=None, repr=False)
+    user_base_url: str | None = None
 
     @property
     def own(self) -> Scope:
@@ -120,6 +121,7 @@ class TurnInput(_Strict):
     channel: Annotated[str, Field(max_length=MAX_ID_CHARS)] = ""
     user_fields: dict[str, str | bool | None] = Field(default_factory=dict)
     user_key: str | None = None
+    user_base_url: str | None = None
 
     def turn(self) -> Turn:
         return Turn(
@@ -132,6 +134,7 @@ class TurnInput(_Strict):
             channel=self.channel,
             user_fields=self.user_fields,
             user_key=self.user_key,
+            user_base_url=self.user_base_url,
         )
 
 

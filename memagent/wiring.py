@@ -22,7 +22,7 @@ from memagent.store.embedded import EmbeddedRedis
 from memagent.store.redis import RedisStore
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Mapping
+    from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 
     from memagent.config.agents import Agents
     from memagent.config.endpoints import ModelTarget
@@ -43,11 +43,12 @@ async def open(  # noqa: A001  read as `memagent.open`
     environ: Mapping[str, str] | None = None,
     clock: Callable[[], datetime] = utc_now,
     models: Callable[[ModelTarget], ChatModel] | None = None,
+    warm: bool = False,
 ) -> AsyncIterator[Memagent]:
     """Open memory for one librechat.yaml, for as long as the block runs.
 
     `config` is the file, or None for MEMAGENT_CONFIG or ./librechat.yaml. `environ` replaces the process's environment,
-    `clock` its clock, `models` litellm. Raises `ConfigUnusable` with every finding, `StoreUnavailable`, `EngineMissing`,
+    `clock` its clock, `models` litellm. `warm` loads litellm at once instead of at the first turn, for services. Raises `ConfigUnusable` with every finding, `StoreUnavailable`, `EngineMissing`,
     `IndexDrift`, `EmbedderFault`.
     """
     environ = dict(os.environ if environ is None else environ)
@@ -71,12 +72,14 @@ async def open(  # noqa: A001  read as `memagent.open`
             clock=clock,
             environ=environ,
         )
-        # Weights and litellm take seconds to load, and the first turn should not wait for them.
+        # Loading takes up to seconds, and the first turn should not wait for it.
+        loads: list[Coroutine[Any, Any, Any]] = [embed_unsearched(ports)]
         if isinstance(embedder, LocalEmbedder):
-            await embedder.warm()
-        opened.push_async_callback(stop, asyncio.create_task(embed_unsearched(ports)))
-        if models is None:
-            opened.push_async_callback(stop, asyncio.create_task(gateway.warm()))
+            loads.append(embedder.warm())
+        if warm:
+            loads.append(gateway.warm())
+        for load in loads:
+            opened.push_async_callback(stop, asyncio.create_task(load))
         yield Memagent(ports)
 
 

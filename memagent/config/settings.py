@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from memagent.config.azure import AzureDeployment
     from memagent.config.findings import Finding
 
+RETIRED_KEY = "MEM402"
 DEFAULT_CHAR_LIMIT = 10_000
 DEFAULT_MAX_INPUT_TOKENS = 12_000
 DEFAULT_MESSAGE_WINDOW_SIZE = 5
@@ -139,7 +140,10 @@ def load_settings(
 
 
 def stops_a_run(finding: Finding) -> bool:
-    """Whether memagent cannot run on a file with this finding: the file is unreadable, or a part it needs is wrong."""
+    """Whether memagent cannot run on a file with this finding: the file is unreadable, or a part it needs is wrong.
+
+    A retired key is an error to whoever keeps the file, and says nothing that a run could get wrong.
+    """
     path = finding.path
     concerns_us = (
         path == ()
@@ -147,7 +151,7 @@ def stops_a_run(finding: Finding) -> bool:
         or path == ("endpoints",)
         or path[:2] in {("endpoints", "custom"), ("endpoints", "all")}
     )
-    return finding.level is Level.ERROR and concerns_us
+    return finding.level is Level.ERROR and concerns_us and finding.code != RETIRED_KEY
 
 
 def _memory(root: Mapping[str, Any], agents: Agents | None) -> MemorySettings:

@@ -209,6 +209,7 @@ def target_of(ports: Ports, turn: Turn, agent: AgentSpec) -> ModelTarget:
         user=UserFields(turn.user, turn.user_fields),
         body=BodyIds(turn.conversation_id, turn.message_id),
         user_key=turn.user_key,
+        user_base_url=turn.user_base_url,
         timeout_s=ports.options.model_timeout_s,
     )
 

@@ -25,7 +25,7 @@ async def examine(client: Redis, index: Index | None, *, now: datetime) -> tuple
     try:
         with redis_errors("asking Redis how it is"):
             info: Mapping[str, Any] = await client.info()
-            modules: Sequence[Mapping[Any, Any]] = await client.execute_command("MODULE", "LIST")  # type: ignore[no-untyped-call]
+            modules: Sequence[Any] = await client.execute_command("MODULE", "LIST")  # type: ignore[no-untyped-call]
             seconds = (await client.time())[0]
             indexed = await client.execute_command("FT.INFO", index.name) if index else None  # type: ignore[no-untyped-call]
     except MemagentError as fault:
@@ -50,9 +50,8 @@ async def examine(client: Redis, index: Index | None, *, now: datetime) -> tuple
     )
 
 
-def _engine(modules: Sequence[Mapping[Any, Any]]) -> str:
-    for module in modules:
-        row = {_text(name): value for name, value in module.items()}
+def _engine(modules: Sequence[Any]) -> str:
+    for row in map(_row, modules):
         if _text(row.get("name", "")) in {"search", "searchlight"}:
             version = int(row["ver"])
             return f"search {version // 10_000}.{version // 100 % 100}.{version % 100}"
@@ -62,8 +61,7 @@ def _engine(modules: Sequence[Mapping[Any, Any]]) -> str:
 def _index(index: Index | None, info: Any) -> Health:
     if index is None or info is None:
         return Health("index", "warning", "none: nothing is searched", "set MEMAGENT_EMBEDDER")
-    pairs = info.items() if isinstance(info, dict) else zip(info[::2], info[1::2], strict=False)
-    row = {_text(name): value for name, value in pairs}
+    row = _row(info)
     found = f"{index.name}, {_text(row.get('num_docs', '?'))} memories, {index.dimensions} dimensions"
     if _text(row.get("indexing", "0")) == "1":
         return Health(
@@ -85,6 +83,12 @@ def _persistence(info: Mapping[str, Any]) -> Health:
             "free disk space, then look at Redis' log",
         )
     return Health("persistence", "ok", "AOF is on")
+
+
+def _row(answer: Any) -> dict[str, Any]:
+    """An answer of name-value pairs, flat or already a mapping, as redis-py gives either."""
+    pairs = answer.items() if isinstance(answer, dict) else zip(answer[::2], answer[1::2], strict=False)
+    return {_text(name): value for name, value in pairs}
 
 
 def _text(value: Any) -> str:
