@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -13,6 +14,9 @@ from memagent.config.check import check
 from memagent.config.document import parse
 from memagent.config.findings import Level, LibreChat
 from memagent.config.librechat.verdict import verdict
+from memagent.config.repair import repaired
+from memagent.config.secrecy import masked
+from memagent.report.text import full
 
 if TYPE_CHECKING:
     from memagent.config.findings import Finding
@@ -49,7 +53,7 @@ def test_all_faults_come_in_one_run_in_the_order_of_the_file() -> None:
 @pytest.mark.parametrize(
     ("value", "expected"),
     [
-        ("1", []), ("2000", []), ("2000.0", []), ("1e3", ["MEM401"]),
+        ("1", []), ("1000", []), ("1000.0", []), ("1e3", ["MEM401"]),
         ("0", ["MEM311"]), ("-1", ["MEM311"]), ("1.5", ["MEM311"]), (".inf", ["MEM311"]), ("-.inf", ["MEM311"]),
         (".nan", ["MEM201"]), ('"3"', ["MEM201"]), ("1_000", ["MEM201"]), ("~", ["MEM105"]), ("[1]", ["MEM201"]),
     ],
@@ -153,6 +157,14 @@ def test_the_window_must_fit_into_the_budget(window: int, budget: int, expected:
     assert codes(f"memory: {{messageWindowSize: {window}, maxInputTokens: {budget}}}") == expected
 
 
+@pytest.mark.parametrize(
+    ("fields", "expected"),
+    [("messageWindowSize: 1500", []), ("messageWindowSize: 1501", ["MEM303"]), ("maxInputTokens: 40", []), ("maxInputTokens: 39", ["MEM303"])],
+)  # fmt: skip
+def test_a_default_counts_where_the_other_is_given(fields: str, expected: list[str]) -> None:
+    assert codes(f"memory: {{{fields}}}") == expected
+
+
 def test_a_listed_model_is_asked_for_only_where_nothing_is_fetched() -> None:
     text = agent("provider: Harbour, model: sail-9", HARBOUR)
     assert codes(text) == ["MEM313"]
@@ -206,6 +218,42 @@ def test_merged_keys_are_reported_once() -> None:
         + "    - <<: *base\n      name: Second\n"
     )
     assert codes(text) == ["MEM101"]
+
+
+def test_the_contents_of_a_misspelt_block_are_checked_as_well() -> None:
+    reported = found("memory: {agnet: {provder: openAI, model: b}}")
+    assert [(finding.code, finding.path) for finding in reported] == [
+        ("MEM101", ("memory", "agnet")),
+        ("MEM101", ("memory", "agnet", "provder")),
+    ]
+
+
+CASES = [path.read_bytes() for path in sorted((Path(__file__).parent.parent / "cases").glob("*/*.yaml"))]
+SCRAPS = st.sampled_from(
+    [b"", b"\x00", b"\xff", b"\t", b"~", b": ", b"- ", b"\n", b'"', b"'", b"*a", b"&a ", b"<<: *a", b"[", b"}", b"yes", b"!x", b"${A}${B}", "\u2028".encode()]
+)  # fmt: skip
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    st.sampled_from(CASES),
+    st.lists(st.tuples(st.integers(0, 900), st.integers(0, 20), SCRAPS), min_size=1, max_size=4),
+)
+def test_no_damage_to_a_file_makes_it_fall_over_and_repairs_never_make_it_worse(
+    data: bytes, damages: list[tuple[int, int, bytes]]
+) -> None:
+    for at, length, scrap in damages:
+        data = data[:at] + scrap + data[at + length :]
+    document = parse(data, "f.yaml")
+    before = verdict(document, {})
+    findings = check(document, before)
+    assert len(masked(document)) == len(document.text)
+    assert full(findings, sources={"f.yaml": masked(document)}, files=1, color=False)
+    text, made = repaired(document.text, findings)
+    mended = parse(text.encode(), "f.yaml")
+    assert made == 0 or mended.root is not None
+    assert made == 0 or len(check(mended)) < len(findings) or not before.ok
+    assert made == 0 or verdict(mended, {}).ok or not before.ok
 
 
 KEYS = st.sampled_from(

@@ -32,6 +32,9 @@ CHARS_PER_TOKEN = 8
 """No running text packs more characters into one o200k token; LibreChat sizes its input by the same figure (§4.3)."""
 BYTE_COUNTED_CHARS = 4_096
 """LibreChat counts a longer text byte by byte (spec/librechat.md §4.4)."""
+DEFAULTS = {"messageWindowSize": 5, "maxInputTokens": 12_000}
+"""What stands for an absent key (spec/librechat.md §1.1)."""
+
 MIN_MESSAGE_TOKENS = 8
 """A role and a few words: no chat has shorter messages on average."""
 
@@ -199,21 +202,37 @@ def _check_sizes(draft: Draft) -> None:
                 helps=("lower `charLimit`, or raise `tokenLimit`",),
                 notes=(note,),
             )
-    window, budget = _limit(draft, "messageWindowSize"), _limit(draft, "maxInputTokens")
-    if window and budget and window * MIN_MESSAGE_TOKENS > budget:
-        path = (*MEMORY, "messageWindowSize")
-        draft.add(
-            "MEM303",
-            path,
-            f"{window} messages never fit into `maxInputTokens` {budget}",
-            span=draft.value_span(path),
-            librechat=LibreChat.ACCEPTS,
-            labels=_label(draft, (*MEMORY, "maxInputTokens"), f"{budget / window:.1f} tokens a message"),
-            helps=(
-                f"lower `messageWindowSize` to {max(budget // MIN_MESSAGE_TOKENS, 1)} or less, or raise `maxInputTokens`",
-            ),
-            notes=("what does not fit is cut off from the start, the newest text stays",),
-        )
+    _check_window(draft)
+
+
+def _check_window(draft: Draft) -> None:
+    """The window against the budget, one of which may be the default of the other's absence."""
+    given = [name for name in DEFAULTS if draft.entry((*MEMORY, name)) is not None]
+    window, budget = (_limit(draft, name) if name in given else DEFAULTS[name] for name in DEFAULTS)
+    if not given or not window or not budget or window * MIN_MESSAGE_TOKENS <= budget:
+        return
+    path = (*MEMORY, given[0])
+    default = (
+        ""
+        if len(given) == len(DEFAULTS)
+        else ", its default"
+        if given[0] == "messageWindowSize"
+        else " (5 is the default)"
+    )
+    draft.add(
+        "MEM303",
+        path,
+        f"{window} messages never fit into `maxInputTokens` {budget}{default}",
+        span=draft.value_span(path),
+        librechat=LibreChat.ACCEPTS,
+        labels=_label(draft, (*MEMORY, given[1]), f"{budget / window:.1f} tokens a message")
+        if given[1:]
+        else (),
+        helps=(
+            f"lower `messageWindowSize` to {max(budget // MIN_MESSAGE_TOKENS, 1)} or less, or raise `maxInputTokens`",
+        ),
+        notes=("what does not fit is cut off from the start, the newest text stays",),
+    )
 
 
 def _limit(draft: Draft, name: str) -> int:
