@@ -35,7 +35,9 @@ class Tally:
     apart: list[str] = field(default_factory=list)
 
     def count(self, label: str, mine: Verdict, theirs: Answer) -> None:
-        issues = tuple((issue.path, issue.code, issue.message) for issue in mine.issues if issue.code != "custom_params")
+        issues = tuple(
+            (issue.path, issue.code, issue.message) for issue in mine.issues if issue.code != "custom_params"
+        )
         self.total += 1
         same = mine.outcome == theirs.outcome
         first = issues[:1] and issues[0][0] if issues else ()
@@ -45,11 +47,21 @@ class Tally:
         self.paths += same and {issue[0] for issue in issues} == {issue[0] for issue in theirs.issues}
         self.words += same and issues == theirs.issues
         if not same or issues != theirs.issues:
-            self.apart.append(f"{label}\n    ours    {mine.outcome} {issues[:3]} {mine.reason}\n    theirs  {theirs.outcome} {theirs.issues[:3]} {theirs.detail}")
+            self.apart.append(
+                f"{label}\n    ours    {mine.outcome} {issues[:3]} {mine.reason}\n    theirs  {theirs.outcome} {theirs.issues[:3]} {theirs.detail}"
+            )
 
     def report(self) -> bool:
-        parts = (("verdict", self.verdicts), ("first path", self.first), ("all paths", self.paths), ("every word", self.words))
-        print(f"{self.name:22} {self.total:6}  " + "  ".join(f"{name} {100 * n / max(1, self.total):.2f} %" for name, n in parts))
+        parts = (
+            ("verdict", self.verdicts),
+            ("first path", self.first),
+            ("all paths", self.paths),
+            ("every word", self.words),
+        )
+        print(
+            f"{self.name:22} {self.total:6}  "
+            + "  ".join(f"{name} {100 * n / max(1, self.total):.2f} %" for name, n in parts)
+        )
         for text in self.apart[:SHOWN]:
             print("  " + text)
         return not self.apart
@@ -68,10 +80,25 @@ def main() -> int:
         return 0
     texts = [file.read_bytes() for file in files]
     agree = [_compare("corpus", [str(file.name) for file in files], texts, ask(files), {})]
-    environ = {"A": "https://a.example/", "B": "bb", "MCP_URL": "https://mcp.example/sse", "JWT_SECRET": "http://no"}
-    dependent = [(file, text) for file, text in zip(files, texts, strict=True) if b"${" in text and b"mcpServers" in text]
+    environ = {
+        "A": "https://a.example/",
+        "B": "bb",
+        "MCP_URL": "https://mcp.example/sse",
+        "JWT_SECRET": "http://no",
+    }
+    dependent = [
+        (file, text)
+        for file, text in zip(files, texts, strict=True)
+        if b"${" in text and b"mcpServers" in text
+    ]
     agree.append(
-        _compare("corpus, variables set", [f.name for f, _ in dependent], [t for _, t in dependent], ask([f for f, _ in dependent], environ), environ)
+        _compare(
+            "corpus, variables set",
+            [f.name for f, _ in dependent],
+            [t for _, t in dependent],
+            ask([f for f, _ in dependent], environ),
+            environ,
+        )
     )
     rng = random.Random(asked.seed)
     small = [text.decode("utf-8", "replace") for text in texts if len(text) < 60_000]
@@ -85,7 +112,9 @@ def main() -> int:
     return 0 if all(agree) else 1
 
 
-def _compare(name: str, labels: list[str], texts: list[bytes], answers: list[Answer], environ: dict[str, str]) -> bool:
+def _compare(
+    name: str, labels: list[str], texts: list[bytes], answers: list[Answer], environ: dict[str, str]
+) -> bool:
     tally = Tally(name)
     for label, text, theirs in zip(labels, texts, answers, strict=True):
         tally.count(label[-600:], verdict(parse(text, "f"), environ), theirs)

@@ -16,7 +16,9 @@ def main() -> None:
         name = line.rstrip("\n")
         with open(name, "rb") as file:  # noqa: PTH123 - pathlib costs a start more than this costs in all
             judged = verdict(parse(file.read(), name), os.environ)
-        issues = [{"path": issue.path, "code": issue.code, "message": issue.message} for issue in judged.issues]
+        issues = [
+            {"path": issue.path, "code": issue.code, "message": issue.message} for issue in judged.issues
+        ]
         write(json.dumps({"file": name, "ok": judged.ok, "outcome": judged.outcome, "issues": issues}) + "\n")
 
 

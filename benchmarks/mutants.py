@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import random
 import re
-from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from memagent.config.librechat.definitions import DEFINITIONS
 from memagent.config.librechat.root import ROOT
@@ -31,6 +29,10 @@ from memagent.config.zod import (
     Union,
 )
 
+if TYPE_CHECKING:
+    import random
+    from collections.abc import Callable
+
 SCALARS = (
     "yes", "no", "on", "off", "y", "n", "true", "True", "TRUE", "false", "~", "null", "Null", "", "017", "08", "09.5",
     "0o17", "0o8", "0x1F", "-0x1F", "0b11", "1_000", "0.1_5", "0x_1F", "1e3", "12e03", "1.5e3", ".5", "1.", "+1", "-0",
@@ -53,7 +55,9 @@ def mutate(text: str, rng: random.Random) -> str:
     return "\n".join(lines)
 
 
-def _some(lines: list[str], rng: random.Random, pattern: re.Pattern[str] = PAIR) -> tuple[int, re.Match[str]] | None:
+def _some(
+    lines: list[str], rng: random.Random, pattern: re.Pattern[str] = PAIR
+) -> tuple[int, re.Match[str]] | None:
     places = [(at, match) for at, line in enumerate(lines) if (match := pattern.match(line))]
     return rng.choice(places) if places else None
 
@@ -72,7 +76,18 @@ def _drop_key(lines: list[str], rng: random.Random) -> None:
 def _rename(lines: list[str], rng: random.Random) -> None:
     if found := _some(lines, rng):
         at, match = found
-        key = rng.choice((match["key"] + "x", match["key"].lower(), match["key"].upper(), "name", "url", "1", "null", "reason"))
+        key = rng.choice(
+            (
+                match["key"] + "x",
+                match["key"].lower(),
+                match["key"].upper(),
+                "name",
+                "url",
+                "1",
+                "null",
+                "reason",
+            )
+        )
         lines[at] = f"{match['lead']}{key}:{match['value']}"
 
 
@@ -150,7 +165,11 @@ def invent(rng: random.Random) -> str:
 def _parameters(rng: random.Random) -> dict[str, Any]:
     """Custom endpoints whose parameters the schema takes, for the checks behind it."""
     target = rng.choice((*DEFINITIONS, "nobody"))
-    known = [*DEFINITIONS.get(target, {"x": 1}), "x"] if rng.random() < 0.1 else list(DEFINITIONS.get(target, {"x": 1}))
+    known = (
+        [*DEFINITIONS.get(target, {"x": 1}), "x"]
+        if rng.random() < 0.1
+        else list(DEFINITIONS.get(target, {"x": 1}))
+    )
     definitions = []
     for _ in range(rng.randint(0, 3)):
         definition = {"key": rng.choice(known)}
@@ -217,19 +236,46 @@ WORDS = ("a", "openAI", "agents", "${UNSET}", "http://a.b/c", "https://x.y", "ws
 
 
 def _anything(rng: random.Random) -> Any:
-    return rng.choice((None, True, False, 0, 1, -1, 2.5, 1e21, "", "x", [], {}, [1], ["a"], {"a": 1}, {"a": None}, [None], [[]]))
+    return rng.choice(
+        (
+            None,
+            True,
+            False,
+            0,
+            1,
+            -1,
+            2.5,
+            1e21,
+            "",
+            "x",
+            [],
+            {},
+            [1],
+            ["a"],
+            {"a": 1},
+            {"a": None},
+            [None],
+            [[]],
+        )
+    )
 
 
-def _value(schema: Schema, rng: random.Random, wrong: float, depth: int) -> Any:
+def _value(schema: Schema, rng: random.Random, wrong: float, depth: int) -> Any:  # noqa: PLR0911 - one for each kind
     if rng.random() < wrong:
         return _anything(rng)
     match schema:
-        case Default(inner=inner) | Needed(inner=inner) | Refined(inner=inner) | Transformed(inner=inner) | Piped(inner=inner):
+        case (
+            Default(inner=inner)
+            | Needed(inner=inner)
+            | Refined(inner=inner)
+            | Transformed(inner=inner)
+            | Piped(inner=inner)
+        ):
             return _value(inner, rng, wrong, depth)
         case Nullable(inner=inner):
             return None if rng.random() < 0.3 else _value(inner, rng, wrong, depth)
         case Object(fields=fields):
-            return _object(schema, fields, rng, wrong, depth)
+            return _object(fields, rng, wrong, depth)
         case Both(left=left, right=right):
             one, two = _value(left, rng, wrong, depth), _value(right, rng, wrong, depth)
             return {**one, **two} if isinstance(one, dict) and isinstance(two, dict) else one
@@ -240,7 +286,10 @@ def _value(schema: Schema, rng: random.Random, wrong: float, depth: int) -> Any:
             value = _value(options[kind], rng, wrong, depth)
             return {**value, tag: kind} if isinstance(value, dict) and rng.random() < 0.9 else value
         case Record(value=inner):
-            return {rng.choice((*WORDS, "10", "2", "web_search")): _value(inner, rng, wrong, depth + 1) for _ in range(rng.randint(0, 3))}
+            return {
+                rng.choice((*WORDS, "10", "2", "web_search")): _value(inner, rng, wrong, depth + 1)
+                for _ in range(rng.randint(0, 3))
+            }
         case List(item=inner):
             return [_value(inner, rng, wrong, depth + 1) for _ in range(rng.choice((0, 1, 1, 2, 3)))]
         case Lazy():
@@ -249,7 +298,7 @@ def _value(schema: Schema, rng: random.Random, wrong: float, depth: int) -> Any:
             return _leaf(schema, rng, wrong)
 
 
-def _object(schema: Object, fields: dict[str, Schema], rng: random.Random, wrong: float, depth: int) -> dict[str, Any]:
+def _object(fields: dict[str, Schema], rng: random.Random, wrong: float, depth: int) -> dict[str, Any]:
     keep = rng.choice((0.2, 0.5, 0.9)) if depth > 1 or len(fields) < 12 else 0.2
     value = {
         name: _value(field, rng, wrong, depth + 1)

@@ -47,7 +47,9 @@ def install() -> Path:
         shutil.copyfile(SHARED / "oracle" / name, folder / name)
     if not (folder / "node_modules" / "librechat-data-provider").exists():
         subprocess.run(
-            ["npm", "install", "--no-package-lock", "--no-audit", "--no-fund", "--silent"], cwd=folder, check=True
+            ["npm", "install", "--no-package-lock", "--no-audit", "--no-fund", "--silent"],
+            cwd=folder,
+            check=True,
         )
     return folder
 

@@ -30,7 +30,9 @@ def timed(command: list[str], stdin: str, folder: Path) -> tuple[float, float]:
     """Wall and processor seconds of one run."""
     before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
     environ = {"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT)}
-    subprocess.run(command, input=stdin, text=True, cwd=folder, env=environ, stdout=subprocess.DEVNULL, check=True)
+    subprocess.run(
+        command, input=stdin, text=True, cwd=folder, env=environ, stdout=subprocess.DEVNULL, check=True
+    )
     wall = time.perf_counter() - start
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     return wall, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
@@ -41,7 +43,10 @@ def best(sides: dict[str, tuple[list[str], Path]], stdin: str, runs: int) -> dic
     for _ in range(runs):
         for name, (command, folder) in sides.items():
             measured[name].append(timed(command, stdin, folder))
-    return {name: (min(wall for wall, _ in all_runs), min(cpu for _, cpu in all_runs)) for name, all_runs in measured.items()}
+    return {
+        name: (min(wall for wall, _ in all_runs), min(cpu for _, cpu in all_runs))
+        for name, all_runs in measured.items()
+    }
 
 
 def main() -> int:
@@ -73,7 +78,9 @@ def main() -> int:
             "memagent_s": round(ours, 4), "node_s": round(theirs, 4), "ratio": round(theirs / ours, 2),
             "memagent_cpu_s": round(our_cpu, 4), "node_cpu_s": round(their_cpu, 4), "cpu_ratio": round(their_cpu / our_cpu, 2),
         }  # fmt: skip
-        print(f"{name:12} {ours:10.3f} {our_cpu:7.3f} s {theirs:10.3f} {their_cpu:7.3f} s {theirs / ours:9.2f} {their_cpu / our_cpu:7.2f}")
+        print(
+            f"{name:12} {ours:10.3f} {our_cpu:7.3f} s {theirs:10.3f} {their_cpu:7.3f} s {theirs / ours:9.2f} {their_cpu / our_cpu:7.2f}"
+        )
     print(json.dumps(report))
     return 0
 

@@ -34,6 +34,23 @@ PAIR = re.compile(rf"([A-Za-z_][A-Za-z0-9_./-]*+): ++{WORD}{REST_OF_LINE}")
 ITEM = re.compile(rf"(-) ++{WORD}{REST_OF_LINE}")
 
 
+class Draft:
+    """A block mapping while it is read: its pairs, the key whose value comes next, and whether `?` announced that key."""
+
+    __slots__ = ("at", "compact", "detected", "entries", "explicit", "key", "lone", "merge")
+
+    def __init__(self, start: int) -> None:
+        self.entries: dict[str, Entry] = {}
+        self.key: Node | None = None
+        self.at = (start, start)
+        self.merge = False
+        self.detected = False
+        self.explicit = False
+        self.compact = False
+        self.lone: Node | None = None
+        """The node that stands where a key was looked for."""
+
+
 class Collections(Cursor):
     """Reads what holds nodes; its heir `Reader` composes the nodes themselves."""
 
@@ -167,60 +184,78 @@ class Collections(Cursor):
         if self.first_tab >= 0:
             return None
         text, start = self.text, self.pos
-        entries: dict[str, Entry] = {}
-        key: Node | None = None
-        key_at, merge = (start, start), False
-        detected = explicit = compact = False
-        while (char := text[self.pos]) != END:
-            if not explicit:
-                if self.first_tab >= 0:
-                    raise Unreadable("tab", self.first_tab)
-                if self.simple and (match := PAIR.match(text, self.pos)) and len(match[5]) <= indent:
-                    detected = True
-                    at = match.span(1)
-                    self.put(entries, _word_name(match[1]), self.word(match), at=at)
-                    if self.line_indent < indent:
-                        break
-                    continue
-            line, at = self.line_start, (self.pos, self.pos + 1)
-            if char in "?:" and text[self.pos + 1] in SPACE:
-                if char == ":" and not explicit:
-                    raise Unreadable("missing-key", self.pos)
-                if char == "?" and explicit:
-                    self.store(entries, key, None, at=key_at, merge=False)
-                    key = None
-                detected = compact = True
-                explicit = char == "?"
-                self.pos += 1
-            else:
-                node = self.compose(flow_indent, FLOW_OUT, seek=False, compact=True)
-                if node is None:
+        draft = Draft(start)
+        while text[self.pos] != END:
+            if not draft.explicit and self.pair_line(draft, indent):
+                if self.line_indent < indent:
                     break
-                next_merge = self.is_merge
-                if not self.colon(line, node, detected=detected):
-                    return node
-                if explicit:
-                    self.store(entries, key, None, at=key_at, merge=False)
-                detected, explicit, compact = True, False, False
-                key, key_at, merge = node, (at[0], node.end), next_merge
-            value = self.compose(indent, BLOCK_OUT, seek=True, compact=compact)
-            if explicit:
-                key, merge = value, False
-                key_at = (value.start, value.end) if value else at
+                continue
+            line = self.line_start
+            if not self.block_key(draft, flow_indent):
+                if draft.lone is not None:
+                    return draft.lone
+                break
+            value = self.compose(indent, BLOCK_OUT, seek=True, compact=draft.compact)
+            if draft.explicit:
+                draft.key, draft.merge = value, False
+                draft.at = (value.start, value.end) if value else draft.at
             else:
-                self.store(entries, key, value, at=key_at, merge=merge)
-                key = None
+                self.settle(draft, value)
             self.skip()
             if text[self.pos] == END or (self.line_start != line and self.line_indent < indent):
                 break
             if self.line_start == line or self.line_indent > indent:
                 raise Unreadable("bad-indentation", self.pos, first=(start, start + 1))
-        if explicit:
-            self.store(entries, key, None, at=key_at, merge=False)
-        if not detected:
+        if draft.explicit:
+            self.settle(draft, None)
+        if not draft.detected:
             return None
-        end = max((entry.value.end for entry in entries.values() if not entry.merged), default=self.pos)
-        return Mapping(self.source, start, end, entries, flow=False)
+        end = max((entry.value.end for entry in draft.entries.values() if not entry.merged), default=self.pos)
+        return Mapping(self.source, start, end, draft.entries, flow=False)
+
+    def pair_line(self, draft: Draft, indent: int) -> bool:
+        """Take one `key: value` line and go to the next, if it is as simple as that."""
+        if self.first_tab >= 0:
+            raise Unreadable("tab", self.first_tab)
+        match = PAIR.match(self.text, self.pos) if self.simple else None
+        if match is None or len(match[5]) > indent:
+            return False
+        draft.detected = True
+        self.put(draft.entries, _word_name(match[1]), self.word(match), at=match.span(1))
+        return True
+
+    def block_key(self, draft: Draft, flow_indent: int) -> bool:
+        """Go over a key and the sign behind it; False where none stands, with the node that does, if any, in `lone`."""
+        at, char = self.pos, self.text[self.pos]
+        if char in "?:" and self.text[at + 1] in SPACE:
+            if char == ":" and not draft.explicit:
+                raise Unreadable("missing-key", at)
+            if char == "?" and draft.explicit:
+                self.settle(draft, None)
+            draft.detected = draft.compact = True
+            draft.explicit = char == "?"
+            if draft.explicit:
+                draft.at = (at, at + 1)
+            self.pos += 1
+            return True
+        line = self.line_start
+        node = self.compose(flow_indent, FLOW_OUT, seek=False, compact=True)
+        merge = self.is_merge
+        if node is None:
+            return False
+        if not self.colon(line, node, detected=draft.detected):
+            draft.lone = node
+            return False
+        if draft.explicit:
+            self.settle(draft, None)
+        draft.detected, draft.explicit, draft.compact = True, False, False
+        draft.key, draft.at, draft.merge = node, (at, node.end), merge
+        return True
+
+    def settle(self, draft: Draft, value: Node | None) -> None:
+        """Put the pair that is being read into its mapping."""
+        self.store(draft.entries, draft.key, value, at=draft.at, merge=draft.merge)
+        draft.key, draft.merge = None, False
 
     def colon(self, line: int, key: Node, *, detected: bool) -> bool:
         """Whether a colon follows `key` on its line, the cursor then behind it.

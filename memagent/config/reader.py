@@ -90,8 +90,10 @@ class Reader(Collections):
         self.depth -= 1
         return node
 
-    def content(self, parent_indent: int, context: int, above: int, *, blocks: bool) -> Node | None:
-        """A node without properties. `above` says how this line is indented against the parent: 1 more, 0 the same."""
+    def content(
+        self, parent_indent: int, context: int, above: int, *, blocks: bool, props: Properties | None = None
+    ) -> Node | None:
+        """A node, read without its properties. `above` says how this line is indented against the parent: 1 more, 0 the same."""
         if above < 1:
             # A sequence may stand at the indentation of the key that it belongs to.
             same = above == 0 and context == BLOCK_OUT and blocks
@@ -104,9 +106,11 @@ class Reader(Collections):
                 return node
         if self.text[self.pos] in "[{":
             return self.flow(indent)
-        return self.scalar(indent, context, None)
+        return self.scalar(indent, context, props)
 
-    def scalar(self, indent: int, context: int, props: Properties | None) -> Node | None:
+    def scalar(  # noqa: PLR0911 - one for each style
+        self, indent: int, context: int, props: Properties | None
+    ) -> Node | None:
         """A scalar or an alias. Plain text stays unresolved under a tag."""
         start, char = self.pos, self.text[self.pos]
         if char == '"':
@@ -208,7 +212,8 @@ class Reader(Collections):
         if above == 1 and not blocks and self.text[self.pos] not in "[{":
             return self.scalar(parent_indent if context <= FLOW_OUT else parent_indent + 1, context, props)
         start, looked = self.pos, above == 1 and blocks and self.first_tab < 0 and self.text[self.pos] != END
-        node = self.content(parent_indent, context, above, blocks=blocks)
+        kept = None if looked else props
+        node = self.content(parent_indent, context, above, blocks=blocks, props=kept)
         if looked and (node is None or self.text[start] in "|>"):
             if props.anchor is not None:
                 empty = Mapping(self.source, start, start, {}, flow=False)
@@ -239,9 +244,12 @@ class Reader(Collections):
             return node or place
         if tag != "?":
             return apply_tag(tag, node, place, start)
-        # The tag that plain scalars get by themselves can be written out: `!<?> "1"` is a number.
+        # The tag that plain scalars get by themselves can be written out: `!<?> "1"` is a number. What is one already
+        # makes js-yaml stumble.
         if node is not None and (
-            not isinstance(node, Scalar) or node.start == node.end and node.value is not None
+            not isinstance(node, Scalar)
+            or (node.start == node.end and node.value is not None)
+            or type(node.value) in (int, float)
         ):
             raise Unreadable("wrong-tag", start, name=tag)
         if node is not None and isinstance(node.value, str):

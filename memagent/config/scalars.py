@@ -58,7 +58,11 @@ STARTS_OF_TYPED = frozenset("0123456789+-.~nNtTfF")
 """A plain scalar that starts with none of these is a string."""
 
 
-def number(text: str) -> int | float | None:
+def is_nan(value: object) -> bool:
+    return value != value  # noqa: PLR0124 - NaN is the one value that differs from itself
+
+
+def number(text: str) -> int | float | None:  # noqa: PLR0911 - one for each way to write a number
     """The number that `text` spells, or None. Finite, or one of the spelled-out infinities and NaN."""
     match = NUMBER.match(text)
     if match is None:
@@ -136,7 +140,7 @@ def binary(text: str) -> bytes | None:
 
 def number_text(value: float) -> str:
     """As JavaScript's `String(number)` writes it."""
-    if value != value:  # noqa: PLR0124 - NaN is the one value that differs from itself
+    if is_nan(value):
         return "NaN"
     if value in (float("inf"), float("-inf")):
         return "Infinity" if value > 0 else "-Infinity"

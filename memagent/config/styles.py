@@ -149,28 +149,33 @@ def block(cursor: Cursor, indent: int) -> tuple[str, int]:
         if not detected and margin == 0:
             raise Unreadable("block-scalar-indent", pos)
         if cursor.line_indent < margin:
-            if chomping == "+":
-                lines.append("\n" * (empty + 1 if lines else empty))
-            elif chomping != "-" and lines:
-                lines.append("\n")
+            lines.append(_tail(chomping, empty=empty, first=not lines))
             break
-        if folded and char not in " \t":
-            if deeper:
-                lines.append("\n" * (empty + 1))
-            elif empty:
-                lines.append("\n" * empty)
-            else:
-                lines.append(" " if lines else "")
-            deeper = False
-        else:
-            deeper = True
-            lines.append("\n" * (empty + 1 if lines else empty))
+        flat = folded and char not in " \t"
+        lines.append(_between(flat=flat, deeper=deeper, empty=empty, first=not lines))
+        deeper = not flat
         detected = True
         empty = 0
         cursor.pos = end = cursor.line_end(pos)
         _printable(cursor, pos, cursor.pos)
         lines.append(text[pos : cursor.pos])
     return "".join(lines), end
+
+
+def _between(*, flat: bool, deeper: bool, empty: int, first: bool) -> str:
+    """What joins a line to the one before: a space where a `>` scalar folds, line breaks elsewhere."""
+    if not flat:
+        return "\n" * (empty if first else empty + 1)
+    if deeper:
+        return "\n" * (empty + 1)
+    return "\n" * empty if empty else "" if first else " "
+
+
+def _tail(chomping: str, *, empty: int, first: bool) -> str:
+    """The line breaks at the end: all of them, one, or none."""
+    if chomping == "+":
+        return "\n" * (empty if first else empty + 1)
+    return "" if chomping == "-" or first else "\n"
 
 
 def _block_header(cursor: Cursor) -> tuple[str, int]:

@@ -179,7 +179,7 @@ def _glued(match: re.Match[str]) -> Explanation:
     )
 
 
-def _layout(fault: Unreadable, source: Source) -> Explanation | None:
+def _layout(fault: Unreadable, source: Source) -> Explanation | None:  # noqa: PLR0911 - one for each cause
     """What is wrong where a node should start or end and something else stands."""
     text, pos = source.text, fault.start
     if fault.kind == "missing-colon":

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, Final
 from memagent.config.librechat.skills import SYSTEM_TENANT
 from memagent.config.librechat.urls import is_url, url_parts
 from memagent.config.zod import (
-    FLAG,
+    OFF,
+    ON,
     SPACES,
     TEXT,
     Default,
@@ -42,7 +43,7 @@ def _is_safe(text: str) -> bool:
 
 OIDC_URL: Final = Refined(Text(url=is_url), rule(_is_safe, "must use https:// unless targeting localhost"))
 OIDC: Final = {
-    "enabled": Default(FLAG, False),
+    "enabled": OFF,
     "issuer": OIDC_URL,
     "audience": Text(min=1),
     "jwksUri": OIDC_URL,
@@ -62,7 +63,7 @@ def _remote(oidc: dict[str, Any], _run: Run) -> Iterable[Problem]:
 
 REMOTE_API: Final = Object(
     auth=Object(
-        apiKey=Object(enabled=Default(FLAG, True)),
+        apiKey=Object(enabled=ON),
         oidc=Refined(
             Object(
                 **OIDC,
@@ -120,7 +121,7 @@ CLIENT: Final = Strict(
             rule(lambda tenant: tenant != SYSTEM_TENANT, "system tenant is not allowed"),
         )
     ),
-    enabled=Default(FLAG, True),
+    enabled=ON,
 )
 
 MANAGEMENT_API: Final = Strict(

@@ -12,6 +12,8 @@ from memagent.config.zod import (
     ANYTHING,
     FLAG,
     NUMBER,
+    OFF,
+    ON,
     TEXT,
     TEXTS,
     Choice,
@@ -70,7 +72,7 @@ AGENTS: Final = Object(
     modelResponseBodyTimeoutMs=Default(Number(int=True, min=0, max=86_400_000), 900000),
     modelResponseHeadersTimeoutMs=Default(Number(int=True, min=0, max=86_400_000), 300000),
     recursionLimit=NUMBER,
-    disableBuilder=Default(FLAG, False),
+    disableBuilder=OFF,
     repositoryInstructions=Object(
         timeoutMs=Default(Number(int=True, min=100, max=30_000), 2000),
     ),
@@ -84,8 +86,8 @@ AGENTS: Final = Object(
     minRelevanceScore=Default(Number(min=0, max=1), 0.45),
     maxSubagents=Default(Number(int=True, min=1, max=50), 10),
     fileSharing=Object(
-        enabled=Default(FLAG, False),
-        allowSiblingSharing=Default(FLAG, False),
+        enabled=OFF,
+        allowSiblingSharing=OFF,
         maxFiles=Default(Number(int=True, min=1, max=1000), 100),
         maxPrivateBytes=Default(Number(int=True, min=1, max=10_737_418_240), 268435456),
         ttlMs=Default(Number(int=True, min=1, max=86_400_000), 3600000),
@@ -99,10 +101,10 @@ AGENTS: Final = Object(
         selfUrl=Text(url=is_url),
     ),
     backgroundTasks=Object(
-        completionWakeups=Default(FLAG, True),
+        completionWakeups=ON,
         completionResultMaxChars=Default(Number(int=True, min=1, max=65_536), 24576),
         completionResultBatchSize=Default(Number(int=True, min=1, max=16), 8),
-        ordinaryToolCancellation=Default(FLAG, False),
+        ordinaryToolCancellation=OFF,
     ),
     skills=Object(
         maxCatalogSkills=Number(int=True, min=1, max=100),

@@ -9,6 +9,7 @@ from memagent.config.librechat.names import SLUG
 from memagent.config.librechat.urls import is_url, url_parts
 from memagent.config.zod import (
     FLAG,
+    OFF,
     Choice,
     Default,
     List,
@@ -85,7 +86,7 @@ ENVIRONMENT: Final = Object(
     pairing=Refined(
         Object(
             workerId=SLUG,
-            allowPrincipalWorkers=Default(FLAG, False),
+            allowPrincipalWorkers=OFF,
             tokenEnv=Needed(Text(pattern=r"[A-Za-z_][A-Za-z0-9_]*\Z")),
         ),
         _paired,

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from memagent.config.librechat.addresses import ADDRESSES
 from memagent.config.librechat.agents import AGENTS
-from memagent.config.librechat.names import BASE, ENDPOINTS as RESERVED, JSON_VALUE, MODELS
+from memagent.config.librechat.names import BASE, JSON_VALUE, MODELS
+from memagent.config.librechat.names import ENDPOINTS as RESERVED
 from memagent.config.librechat.parameters import CUSTOM_PARAMS
 from memagent.config.zod import (
     FLAG,

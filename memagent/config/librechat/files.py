@@ -8,6 +8,7 @@ from memagent.config.librechat.re2 import program_size
 from memagent.config.librechat.urls import is_url
 from memagent.config.zod import (
     FLAG,
+    OFF,
     TEXT,
     Choice,
     Default,
@@ -101,14 +102,18 @@ def _signing(settings: dict[str, Any], _run: Run) -> Iterable[Problem]:
     if settings["imageSigning"] == "cookies" and not settings.get("cookieDomain"):
         yield (
             ("cookieDomain",),
-            'cookieDomain is required when imageSigning is "cookies" (e.g., ".example.com" for API at api.example.com '
-            "and CDN at cdn.example.com)",
+            (
+                'cookieDomain is required when imageSigning is "cookies" (e.g., ".example.com" for API at '
+                "api.example.com and CDN at cdn.example.com)"
+            ),
         )
     if settings["requireSignedAccess"] and settings["imageSigning"] != "cookies":
         yield (
             ("requireSignedAccess",),
-            'cloudfront.requireSignedAccess=true requires cloudfront.imageSigning="cookies" (signed URL mode is not yet '
-            "implemented)",
+            (
+                'cloudfront.requireSignedAccess=true requires cloudfront.imageSigning="cookies" (signed URL mode is '
+                "not yet implemented)"
+            ),
         )
 
 
@@ -116,7 +121,7 @@ CLOUDFRONT: Final = Refined(
     Object(
         domain=Needed(Text(url=is_url)),
         distributionId=TEXT,
-        invalidateOnDelete=Default(FLAG, False),
+        invalidateOnDelete=OFF,
         imageSigning=Default(Choice("none", "cookies", "url"), "none"),
         urlExpiry=Default(Number(above=0), 3600),
         cookieExpiry=Default(Number(above=0, max=604_800), 1800),
@@ -128,8 +133,8 @@ CLOUDFRONT: Final = Refined(
             ),
         ),
         storageRegion=Text(min=1),
-        includeRegionInPath=Default(FLAG, False),
-        requireSignedAccess=Default(FLAG, False),
+        includeRegionInPath=OFF,
+        requireSignedAccess=OFF,
     ),
     _signing,
 )

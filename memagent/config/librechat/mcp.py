@@ -37,12 +37,12 @@ if TYPE_CHECKING:
 
 
 def _is_title(text: str) -> bool:
-    """Letters and digits of any script, then marks, spaces, hyphens and apostrophes too."""
+    """Letters and digits of any script, then marks, spaces, hyphens and both apostrophes too."""
     if text.isascii():
         return re.match(r"[A-Za-z0-9][A-Za-z0-9' -]*\Z", text) is not None
     kinds = [unicodedata.category(char)[0] for char in text]
     return kinds[0] in "LN" and all(
-        kind in "LNM" or char in "'’ -" for kind, char in zip(kinds, text, strict=True)
+        kind in "LNM" or char in "'\u2019 -" for kind, char in zip(kinds, text, strict=True)
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from memagent.config.zod import FLAG, NUMBER, TEXT, TEXTS, Default, Needed, Number, Object, Record, Union
+from memagent.config.zod import FLAG, NUMBER, ON, TEXT, TEXTS, Default, Needed, Number, Object, Record, Union
 
 MEMORY: Final = Object(
     disabled=FLAG,
@@ -12,7 +12,7 @@ MEMORY: Final = Object(
     tokenLimit=NUMBER,
     charLimit=Default(NUMBER, 10000),
     maxInputTokens=Default(Number(int=True, above=0), 12000),
-    personalize=Default(FLAG, True),
+    personalize=ON,
     messageWindowSize=Default(NUMBER, 5),
     agent=Union(
         Object(

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from memagent.config.zod import (
     FLAG,
+    HEADERS,
     NULL,
     NUMBER,
     SPACES,
@@ -14,7 +15,6 @@ from memagent.config.zod import (
     UNDEFINED,
     Choice,
     Lazy,
-    HEADERS,
     List,
     Literal,
     Needed,

@@ -10,6 +10,7 @@ import re
 from typing import TYPE_CHECKING, Any, Final
 
 from memagent.config.librechat.definitions import DEFINITIONS
+from memagent.config.scalars import is_nan
 from memagent.config.zod import (
     FLAG,
     NUMBER,
@@ -233,7 +234,7 @@ def _filled(definition: Definition) -> Any:
 
 def _is_truthy(value: Any) -> bool:
     """As JavaScript sees it: an empty list is."""
-    return isinstance(value, list) or (value == value and bool(value))  # noqa: PLR0124 - NaN is not
+    return isinstance(value, list) or (not is_nan(value) and bool(value))
 
 
 def _is_no_number(value: Any) -> bool:
@@ -241,7 +242,7 @@ def _is_no_number(value: Any) -> bool:
     if isinstance(value, list):
         value = ",".join(value)
     if not isinstance(value, str):
-        return bool(value != value)  # noqa: PLR0124 - NaN differs from itself
+        return is_nan(value)
     text = value.strip(SPACES)
     number = r"0[xX][0-9a-fA-F]+|0[oO][0-7]+|0[bB][01]+|[+-]?(?:Infinity|(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)"
     return bool(text) and re.fullmatch(number, text) is None

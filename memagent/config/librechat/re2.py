@@ -31,7 +31,22 @@ LETTERS: Final = {"a": 7, "f": 12, "n": 10, "r": 13, "t": 9, "v": 11}
 CLASS = re.compile(r"\\[dDsSwW]")
 UNICODE = re.compile(r"\\[pP](?:\{\^?([^}]*)\}|([^{]))", re.DOTALL)
 POSIX: Final = frozenset(
-    "alnum alpha ascii blank cntrl digit graph lower print punct space upper word xdigit".split()
+    [
+        "alnum",
+        "alpha",
+        "ascii",
+        "blank",
+        "cntrl",
+        "digit",
+        "graph",
+        "lower",
+        "print",
+        "punct",
+        "space",
+        "upper",
+        "word",
+        "xdigit",
+    ]
 )
 MAX_RUNE: Final = 0x10FFFF
 
@@ -191,7 +206,7 @@ class _Reader:
             self.add(Piece(1, single=True))
 
     def char_class(self) -> bool:
-        """Go over `\\d`, `\\pL` and the like; False where none stands."""
+        r"""Go over `\d`, `\\pL` and the like; False where none stands."""
         found = CLASS.match(self.pattern, self.pos)
         if found is None and self.pattern.startswith(("\\p", "\\P"), self.pos):
             found = UNICODE.match(self.pattern, self.pos)
@@ -298,4 +313,6 @@ def _repeated(piece: Piece, least: int, most: int | None, *, counted: bool) -> P
         last = 0 if piece.star and least == 0 else 1 + (piece.nullable and least == 0)
         return Piece(piece.size * max(1, least) + last, nullable, reach, depth, star=least == 0)
     optional = (most - least) * (piece.size + 1)
-    return Piece(piece.size * least + optional, nullable, reach, depth, single=piece.single and least == most == 1)
+    return Piece(
+        piece.size * least + optional, nullable, reach, depth, single=piece.single and least == most == 1
+    )

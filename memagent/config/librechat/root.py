@@ -17,7 +17,20 @@ from memagent.config.librechat.skills import SKILL_SYNC
 from memagent.config.librechat.specs import MODEL_SPECS
 from memagent.config.librechat.speech import SPEECH
 from memagent.config.librechat.summarization import SUMMARIZATION
-from memagent.config.zod import FLAG, NUMBER, TEXT, TEXTS, Choice, Default, Needed, Number, Object, Strict
+from memagent.config.zod import (
+    FLAG,
+    NUMBER,
+    OFF,
+    ON,
+    TEXT,
+    TEXTS,
+    Choice,
+    Default,
+    Needed,
+    Number,
+    Object,
+    Strict,
+)
 
 RATE_LIMIT: Final = Object(ipMax=NUMBER, ipWindowInMinutes=NUMBER, userMax=NUMBER, userWindowInMinutes=NUMBER)
 
@@ -26,7 +39,7 @@ ROOT: Final = Strict(
     permissions=Object(
         maxWriteAttempts=Default(Number(int=True, min=1, max=100), 3),
     ),
-    cache=Default(FLAG, True),
+    cache=ON,
     ocr=OCR,
     webSearch=WEB_SEARCH,
     langfuse=LANGFUSE,
@@ -70,16 +83,16 @@ ROOT: Final = Strict(
         {"socialLogins": ["google", "facebook", "openid", "github", "discord", "saml"]},
     ),
     balance=Object(
-        enabled=Default(FLAG, False),
+        enabled=OFF,
         startBalance=Default(NUMBER, 20000),
-        autoRefillEnabled=Default(FLAG, False),
+        autoRefillEnabled=OFF,
         refillIntervalValue=Default(NUMBER, 30),
         refillIntervalUnit=Default(Choice("seconds", "minutes", "hours", "days", "weeks", "months"), "days"),
         refillAmount=Default(NUMBER, 10000),
         reservationTtlMs=Default(Number(int=True, min=10_000), 1800000),
     ),
     transactions=Object(
-        enabled=Default(FLAG, True),
+        enabled=ON,
     ),
     speech=SPEECH,
     rateLimits=Object(

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, Any, Final
 
 from memagent.config.zod import (
-    FLAG,
+    OFF,
     SPACES,
     Default,
     List,
@@ -132,9 +132,9 @@ def _sources(github: dict[str, Any], _run: Run) -> Iterable[Problem]:
 SKILL_SYNC: Final = Object(
     github=Refined(
         Object(
-            enabled=Default(FLAG, False),
+            enabled=OFF,
             intervalMinutes=Default(Number(int=True, min=5, max=35_791), 60),
-            runOnStartup=Default(FLAG, False),
+            runOnStartup=OFF,
             sources=Default(List(SOURCE), []),
         ),
         _sources,

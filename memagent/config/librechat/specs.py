@@ -8,6 +8,8 @@ from memagent.config.librechat.names import COERCED, DOCUMENT, ENDPOINT_NAME, SL
 from memagent.config.zod import (
     FLAG,
     NUMBER,
+    OFF,
+    ON,
     TEXT,
     TEXTS,
     UNDEFINED,
@@ -205,8 +207,8 @@ SPEC: Final = Object(
 )
 
 MODEL_SPECS: Final = Object(
-    enforce=Default(FLAG, False),
-    prioritize=Default(FLAG, True),
+    enforce=OFF,
+    prioritize=ON,
     list=Default(
         List(SPEC),
         [],

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 from memagent.config.document import parse, plain
 from memagent.config.librechat.parameters import broken_parameters
 from memagent.config.librechat.root import ROOT
+from memagent.config.scalars import is_nan
 from memagent.config.zod import Crash, Issue, Run
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ class Verdict:
     reason: str = ""
 
 
-def verdict(document: Document, environ: Mapping[str, str]) -> Verdict:
+def verdict(document: Document, environ: Mapping[str, str]) -> Verdict:  # noqa: PLR0911 - one for each way to start
     """Judge a document as LibreChat would on a machine with this environment; some URLs depend on it.
 
     A file past our own limits (`MEM003`, `MEM005`), which LibreChat has not, counts as one that cannot be read.
@@ -53,7 +54,7 @@ def verdict(document: Document, environ: Mapping[str, str]) -> Verdict:
         if inner.root is None and inner.findings[0].code != "MEM006":
             return Verdict(ok=False, outcome="defaults", reason=inner.findings[0].message)
         return _judge(plain(inner.root) if inner.root else None, environ)
-    if value is None or value is False or value != value or value in (0, ""):  # noqa: PLR0124 - NaN differs from itself
+    if value is None or value is False or is_nan(value) or value in (0, ""):
         return Verdict(ok=False, outcome="defaults", reason="the document is empty")
     if isinstance(value, dict) and not value.keys().isdisjoint(("reason", "stack")):
         said = "a key `reason` or `stack` at the top is taken for an error of the YAML reader"
@@ -82,10 +83,5 @@ def _max_subagents(value: Any) -> int:
     """How many subagents a model spec may name: what the agents endpoint says, if that is a sound number."""
     for step in ("endpoints", "agents", "maxSubagents"):
         value = value.get(step) if isinstance(value, dict) else None
-    sound = (
-        type(value) in (int, float)
-        and value == value
-        and 1 <= value <= MOST_SUBAGENTS
-        and value == int(value)
-    )  # noqa: PLR0124 - NaN
+    sound = type(value) in (int, float) and 1 <= value <= MOST_SUBAGENTS and value == int(value)
     return int(value) if sound else USUAL_SUBAGENTS
