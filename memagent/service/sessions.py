@@ -12,11 +12,12 @@ from memagent.sessions.service import Sessions
 from memagent.turn import Turn
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from memagent.llm import ChatModel
     from memagent.memory import Message
     from memagent.service import Memagent
+    from memagent.sessions.compactor import Window
     from memagent.sessions.flush import Flush, FlushRequest
     from memagent.sessions.registry import SessionRegistry
     from memagent.sessions.service import SessionSettings
@@ -29,11 +30,11 @@ def open_sessions(
     agent: str = MAIN,
     settings: SessionSettings | None = None,
     registry: SessionRegistry | None = None,
-    window: Callable[[str], int | None] = lambda _: None,
+    window: Window | None = None,
 ) -> Sessions:
     """The sessions of one agent in the data folder; what they lose is learned as `user`'s.
 
-    `window` knows a model's context window by its name. Without a usable memory agent there is no model for summaries:
+    `window` knows a model's context window by its name, as `Gateway.context_window` does. Without a usable memory agent there is no model for summaries:
     then compaction says so and changes nothing.
     """
     return Sessions(

@@ -128,6 +128,12 @@ class _Window(ABC):
             await self._store.append_history(self._id, HistoryEntry("clear"))
             await self._store.delete_messages(self._id)
 
+    async def erase(self) -> None:
+        """Forget the window and the history, for good."""
+        async with self._store.lock(self._id):
+            await self._store.delete_messages(self._id)
+            await self._store.erase_history(self._id)
+
     async def history(self) -> tuple[Message, ...]:
         """Every message that was ever added or set, oldest first; raises `NotFound` when the store keeps none."""
         return replay(await self._store.history(self._id))

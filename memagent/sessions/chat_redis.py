@@ -90,6 +90,10 @@ class RedisChatMemoryStore(ChatMemoryStore):
             found = await self._client.lrange(self._key(memory_id, "h"), 0, -1)
         return tuple(entry_from_json(json.loads(value)) for value in found)
 
+    async def erase_history(self, memory_id: Hashable) -> None:
+        with redis_errors("erasing a chat's history"):
+            await self._client.delete(self._key(memory_id, "h"))
+
     async def _write(self, memory_id: Hashable, content: bytes) -> None:
         window, lock = self._key(memory_id, "w"), self._key(memory_id, "l")
         with redis_errors("writing a chat"):

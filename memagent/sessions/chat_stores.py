@@ -66,6 +66,9 @@ class ChatMemoryStore(Protocol):
         """What happened, oldest first."""
         raise NotFound(f"{type(self).__name__} keeps no history: override append_history and history")
 
+    async def erase_history(self, memory_id: Hashable) -> None:
+        """Forget what happened, when somebody asks to be forgotten."""
+
 
 class InMemoryChatMemoryStore(ChatMemoryStore):
     """Windows and histories in this process, gone with it."""
@@ -88,6 +91,9 @@ class InMemoryChatMemoryStore(ChatMemoryStore):
 
     async def history(self, memory_id: Hashable) -> tuple[HistoryEntry, ...]:
         return tuple(self._histories.get(slot(memory_id), ()))
+
+    async def erase_history(self, memory_id: Hashable) -> None:
+        self._histories.pop(slot(memory_id), None)
 
 
 class SingleSlotChatMemoryStore(InMemoryChatMemoryStore):
@@ -137,9 +143,10 @@ class JsonlChatMemoryStore(ChatMemoryStore):
         await asyncio.to_thread(jsonl.replace, self._window(memory_id), content, sync=self._sync)
 
     async def delete_messages(self, memory_id: Hashable) -> None:
-        path = self._window(memory_id)
-        with jsonl.faults("delete", path):
-            await asyncio.to_thread(path.unlink, missing_ok=True)
+        await _unlink(self._window(memory_id))
+
+    async def erase_history(self, memory_id: Hashable) -> None:
+        await _unlink(self._history(memory_id))
 
     @asynccontextmanager
     async def lock(self, memory_id: Hashable) -> AsyncIterator[None]:
@@ -172,6 +179,11 @@ class JsonlChatMemoryStore(ChatMemoryStore):
             except BadRequest as error:
                 raise StoreFault(f"{path}:{line.number}: {error}") from error
         return tuple(messages)
+
+
+async def _unlink(path: Path) -> None:
+    with jsonl.faults("delete", path):
+        await asyncio.to_thread(path.unlink, missing_ok=True)
 
 
 def entry_to_json(entry: HistoryEntry) -> dict[str, Any]:

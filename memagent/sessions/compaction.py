@@ -125,11 +125,7 @@ def counted(context: Context) -> int:
 
     The tail that the last compaction kept does not count again, so that two compactions never follow at once.
     """
-    return sum(
-        item.message.role in CONVERSATION_ROLES
-        for item in context.items
-        if "copiedFrom" not in item.entry.data
-    )
+    return sum(item.message.role in CONVERSATION_ROLES for item in context.items if not item.is_copy)
 
 
 def plan(context: Context, *, keep_tokens: int, weigh: Callable[[Message], int]) -> Plan | None:

@@ -21,7 +21,7 @@ from memagent.sessions.summary import Summariser
 from memagent.sessions.usage import after_compaction, after_run
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Awaitable, Callable
 
     from memagent.llm import ChatModel
     from memagent.sessions.compaction import CompactionSettings
@@ -32,9 +32,12 @@ if TYPE_CHECKING:
     from memagent.sessions.rotation import SessionFiles
     from memagent.sessions.summary import Summary
 
+    Window = Callable[[str], Awaitable[int | None]]
+    """Tokens of a model's window by its name, None when it is not known; `Gateway.context_window` is one."""
+
 
 class Compactor:
-    """Compacts sessions; `window` knows the tokens of a model's window by its name, None when it does not."""
+    """Compacts sessions; `window` knows the tokens of a model's window by its name."""
 
     def __init__(
         self,
@@ -45,7 +48,7 @@ class Compactor:
         flusher: Flusher,
         model: ChatModel | None = None,
         model_name: str = "",
-        window: Callable[[str], int | None] = lambda _: None,
+        window: Window | None = None,
     ) -> None:
         self._files = files
         self._settings = settings
@@ -55,9 +58,12 @@ class Compactor:
         self._model_name = model_name
         self._window = window
 
-    def window(self, entry: SessionEntry) -> int:
+    async def window(self, entry: SessionEntry) -> int:
         """Tokens of the window of the session's model."""
-        known = self._settings.window_tokens or self._window(entry.model_override or self._model_name)
+        known = self._settings.window_tokens
+        name = entry.model_override or self._model_name
+        if known is None and self._window is not None and name:
+            known = await self._window(name)
         return known or FALLBACK_WINDOW_TOKENS
 
     async def run(
@@ -69,7 +75,7 @@ class Compactor:
         """
         shown = context(await self._files.read(entry))
         before = shown.size(self._estimator)
-        window = self.window(entry)
+        window = await self.window(entry)
 
         def unchanged(status: Status, reason: str) -> tuple[Compaction, SessionEntry]:
             return Compaction(

@@ -31,6 +31,11 @@ class Item:
     entry: Entry
 
     @property
+    def is_copy(self) -> bool:
+        """Whether it was said in a session before this one."""
+        return "copiedFrom" in self.entry.data
+
+    @property
     def usage(self) -> Usage | None:
         """What the call that made this answer reported, if it ended well."""
         if self.message.role != "assistant" or self.entry.data.get("stopReason") in UNFINISHED:

@@ -55,7 +55,7 @@ def flushed_this_cycle(entry: SessionEntry) -> bool:
 
 def unflushed(entry: SessionEntry, context: Context) -> tuple[Message, ...]:
     """What was said since the last flush; the tail of a compaction was flushed before it."""
-    fresh = tuple(item for item in context.items if "copiedFrom" not in item.entry.data)
+    fresh = tuple(item for item in context.items if not item.is_copy)
     ids = [item.entry.id for item in fresh]
     start = ids.index(entry.memory_flush_entry_id) + 1 if entry.memory_flush_entry_id in ids else 0
     return tuple(item.message for item in fresh[start:])

@@ -23,12 +23,14 @@ from memagent.sessions.flush import Flusher, flushed_this_cycle
 from memagent.sessions.keys import fold, kind_of, lock_name
 from memagent.sessions.locks import FileLocks
 from memagent.sessions.message_json import to_json
+from memagent.sessions.pruning import PruningSettings, prune
 from memagent.sessions.registry import FileRegistry
 from memagent.sessions.reset import ResetSettings, stale, zone
 from memagent.sessions.rotation import SessionFiles
 from memagent.sessions.summary import is_overflow
 from memagent.sessions.transcript import MESSAGE, Draft
 from memagent.sessions.usage import after_run, usage_json
+from memagent.turn import text_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from memagent.llm import ChatModel, ModelReply, Usage
+    from memagent.sessions.compactor import Window
     from memagent.sessions.entry import SessionEntry
     from memagent.sessions.estimator import TokenCountEstimator
     from memagent.sessions.flush import Flush
@@ -52,6 +55,7 @@ class SessionSettings:
 
     reset: ResetSettings = field(default_factory=ResetSettings)
     compaction: CompactionSettings = field(default_factory=CompactionSettings)
+    pruning: PruningSettings = field(default_factory=PruningSettings)
     triggers: tuple[str, ...] = RESET_TRIGGERS
     model_name: str = ""
     sync: bool = True
@@ -111,7 +115,7 @@ class Sessions:
         settings: SessionSettings | None = None,
         registry: SessionRegistry | None = None,
         model: ChatModel | None = None,
-        window: Callable[[str], int | None] = lambda _: None,
+        window: Window | None = None,
         estimator: TokenCountEstimator | None = None,
         flush: Flush | None = None,
         new_id: Callable[[], str] = lambda: str(uuid4()),
@@ -151,13 +155,15 @@ class Sessions:
         channel: str = "",
         thread: bool = False,
         group: bool = False,
+        idempotency_key: str | None = None,
     ) -> Received:
         """Take in a user's message: run its command, end a session that is over (O11), append the message.
 
-        Only this keeps a session fresh (O21). A stranger's commands are ordinary text (O16).
+        Only this keeps a session fresh (O21). A stranger's commands are ordinary text (O16). The same `idempotency_key`
+        again, in the same session, appends nothing (O32).
         """
         message = Message("user", said) if isinstance(said, str) else said
-        text = message.content if isinstance(message.content, str) else ""
+        text = text_of(message.content)
         asked = command(
             text, authorised=authorised, triggers=self.settings.triggers, mentions=mentions, models=models
         )
@@ -183,7 +189,7 @@ class Sessions:
                     greeting="" if asked.rest else greeting(now),
                 )
             if not asked or asked.rest:
-                await self._files.append(entry, [Said(message).draft()])
+                await self._files.append(entry, [Said(message).draft()], key=idempotency_key)
             places = {"channel": channel, "last_channel": channel} if channel else {}
             await self._touch(key, entry, chat_type=kind, last_interaction_at=self._clock(), **places)
             return found
@@ -241,6 +247,23 @@ class Sessions:
                 await self._touch(key, entry)
             return context(await self._files.read(entry))
 
+    async def prompt(self, key: str) -> tuple[Message, ...]:
+        """The context for one request: old tool results made small, where the provider's cache is cold (O87)."""
+        shown = await self.context(key)
+        entry = await self.registry.get(key)
+        if entry is None:
+            return shown.messages
+        calls = [
+            item.entry.at for item in shown.items if item.message.role == "assistant" and not item.is_copy
+        ]
+        return prune(
+            shown.messages,
+            window=await self._compactor.window(entry),
+            now=self._clock(),
+            last_call=max(calls, default=None),
+            settings=self.settings.pruning,
+        )
+
     async def prepare(self, key: str, *, heartbeat: bool = False) -> Compaction | None:
         """Before a model is asked: save to memory near the threshold, compact over it. What was compacted, if it was due.
 
@@ -249,7 +272,7 @@ class Sessions:
         async with self._hold(key):
             entry, _ = await self._files.open(key)
             shown = context(await self._files.read(entry))
-            tokens, window = shown.size(self._estimator), self._compactor.window(entry)
+            tokens, window = shown.size(self._estimator), await self._compactor.window(entry)
             rules = self.settings.compaction
             path = self._files.transcript(entry).path
             size = path.stat().st_size if path.exists() else 0
@@ -273,7 +296,7 @@ class Sessions:
         await self.prepare(key)
         entry, _ = await self._files.open(key)
         try:
-            reply = await call((await self.context(key)).messages)
+            reply = await call(await self.prompt(key))
         except ModelFault as fault:
             if not is_overflow(fault):
                 raise
@@ -281,7 +304,7 @@ class Sessions:
             if done.status is not Status.COMPACTED:
                 raise
             entry, _ = await self._files.open(key)
-            reply = await call((await self.context(key)).messages)
+            reply = await call(await self.prompt(key))
         answer = Message("assistant", reply.text, tool_calls=reply.tool_calls)
         said = Said(answer, reply.usage, stop_reason=reply.finish_reason)
         await self.record(key, [said], session_id=entry.session_id)

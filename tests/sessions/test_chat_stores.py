@@ -185,6 +185,19 @@ async def test_a_folder_that_cannot_be_written_is_an_outage_of_the_store(tmp_pat
         await memory.add(user("a"))
 
 
+@pytest.mark.parametrize("kind", ["memory", "jsonl"])
+async def test_who_asks_to_be_forgotten_is_forgotten(kind: str, tmp_path: Path) -> None:
+    store = InMemoryChatMemoryStore() if kind == "memory" else JsonlChatMemoryStore(tmp_path, sync=False)
+    memory = MessageWindowChatMemory(max_messages=2, id="ada", store=store)
+    other = MessageWindowChatMemory(max_messages=2, id="bob", store=store)
+    for each in (memory, other):
+        await each.add(user("my secret"), ai("b"), user("c"))
+    await memory.erase()
+    await memory.erase()
+    assert (await memory.messages(), await memory.history()) == ((), ())
+    assert len(await other.history()) == 3
+
+
 # -- ids ---------------------------------------------------------------------------------------------------------------
 
 

@@ -126,7 +126,7 @@ async def test_o42_switched_off_only_the_threshold_is_off(tmp_path: Path) -> Non
 async def test_the_window_comes_from_the_model_unless_it_is_set(tmp_path: Path) -> None:
     asked = []
 
-    def window(name: str) -> int | None:
+    async def window(name: str) -> int | None:
         asked.append(name)
         return {"small": 50}.get(name)
 
@@ -135,7 +135,7 @@ async def test_the_window_comes_from_the_model_unless_it_is_set(tmp_path: Path) 
     await talk(sessions, 4)
     entry = await sessions.registry.get(KEY)
     assert entry is not None
-    assert sessions._compactor.window(entry) == 50
+    assert await sessions._compactor.window(entry) == 50
     assert (
         sessions._compactor.window(entry.model_copy(update={"model_override": "?"})) == FALLBACK_WINDOW_TOKENS
     )

@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from memagent.llm import ModelReply
 from memagent.memory import Message
+from memagent.sessions.compaction import CompactionSettings
 from memagent.sessions.pruning import prune
+from memagent.sessions.service import Said, SessionSettings
 from tests.sessions.chat_cases import ai, call, user
-from tests.sessions.session_cases import START
+from tests.sessions.session_cases import KEY, START, Clock, desk
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
 
 
 def wide(width: int, of: str, letter: str = "r") -> Message:
@@ -99,3 +106,25 @@ def test_o87_pairs_stay_pairs() -> None:
     assert [(each.role, each.tool_call_id) for each in after] == [
         (each.role, each.tool_call_id) for each in before
     ]
+
+
+async def test_o87_a_request_is_pruned_and_the_transcript_is_not(tmp_path: Path) -> None:
+    clock = Clock()
+    rules = SessionSettings(compaction=CompactionSettings(window_tokens=5_000, enabled=False), sync=False)
+    sessions = desk(tmp_path, clock, settings=rules)
+    await sessions.receive(KEY, "go")
+    await sessions.record(
+        KEY, [Said(call("0")), Said(wide(9_000, "0")), *(Said(ai(f"{n}")) for n in range(3))]
+    )
+    shown: list[int] = []
+
+    async def model(messages: Sequence[Message]) -> ModelReply:
+        shown.extend(sizes(list(messages)))
+        return ModelReply("done")
+
+    await sessions.ask(KEY, model)
+    clock.forward(minutes=5)
+    await sessions.ask(KEY, model)
+    assert shown[0] == 9_000
+    assert shown[1] < 4_000
+    assert sizes(list((await sessions.context(KEY)).messages)) == [9_000]

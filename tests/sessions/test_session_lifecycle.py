@@ -10,6 +10,7 @@ import pytest
 
 from memagent.errors import Conflict, NoSuchSession
 from memagent.llm import Usage
+from memagent.memory import Message
 from memagent.sessions.archive import Reason, archives, transcript_of
 from memagent.sessions.compaction import CompactionSettings
 from memagent.sessions.reset import ResetMode, ResetRule, ResetSettings
@@ -253,6 +254,20 @@ async def test_o32_a_mirrored_answer_is_one_line_and_counts_once(tmp_path: Path)
         await sessions.record(KEY, [Said(ai("hello"), Usage(10, 1))], idempotency_key="m1")
     assert await texts(sessions) == ["hi", "hello"]
     assert (await row(sessions)).totals.input == 10
+
+
+async def test_o32_a_users_message_handed_over_twice_is_one_line(tmp_path: Path) -> None:
+    sessions = desk(tmp_path)
+    for _ in range(2):
+        await sessions.receive(KEY, "hi", idempotency_key="m1")
+    assert await texts(sessions) == ["hi"]
+
+
+async def test_o15_a_trigger_in_a_text_part_is_one_too(tmp_path: Path) -> None:
+    sessions = desk(tmp_path)
+    await turn(sessions, "hi")
+    received = await sessions.receive(KEY, Message("user", ({"type": "text", "text": "/new go"},)))
+    assert (received.ended, received.text, await texts(sessions)) == ("reset", "go", ["go"])
 
 
 async def test_reset_and_compact_of_a_key_nobody_used_name_it(tmp_path: Path) -> None:

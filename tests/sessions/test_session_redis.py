@@ -72,6 +72,8 @@ async def test_l34_the_history_in_redis_holds_what_left_the_window(chats: RedisC
     await memory.clear()
     assert await memory.messages() == ()
     assert await memory.history() == (user("a"), ai("b"), user("c"))
+    await memory.erase()
+    assert await memory.history() == ()
 
 
 def test_v58_ten_threads_add_to_one_memory_in_redis_and_none_is_lost(redis_url: str, prefix: str) -> None:
