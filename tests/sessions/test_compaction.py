@@ -136,9 +136,8 @@ async def test_the_window_comes_from_the_model_unless_it_is_set(tmp_path: Path) 
     entry = await sessions.registry.get(KEY)
     assert entry is not None
     assert await sessions._compactor.window(entry) == 50
-    assert (
-        sessions._compactor.window(entry.model_copy(update={"model_override": "?"})) == FALLBACK_WINDOW_TOKENS
-    )
+    other = entry.model_copy(update={"model_override": "?"})
+    assert await sessions._compactor.window(other) == FALLBACK_WINDOW_TOKENS
     assert asked == ["small", "?"]
     done = await sessions.prepare(KEY)
     assert done is not None
