@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from memagent.config.findings import Finding
     from memagent.config.librechat.verdict import Verdict
 
-FORMATS = ("text", "concise", "json", "sarif", "github")
+HUMAN_FORMATS = ("text", "concise")
+FORMATS = (*HUMAN_FORMATS, "json", "sarif", "github")
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,10 +92,11 @@ def validate(context: click.Context, /, files: tuple[str, ...], **chosen: Any) -
     troubles = [one.text for one in inputs if isinstance(one, Trouble)]
     if options.diff:
         _print(_differences(checked, options))
-    elif options.fix:
-        checked = [_mend(one, options, troubles) for one in checked]
-    if not options.diff:
-        _print(_report(checked, options))
+    else:
+        if options.fix:
+            checked = [_mend(one, options, troubles) for one in checked]
+        if checked or options.output_format not in HUMAN_FORMATS:
+            _print(_report(checked, options))
     for trouble in troubles:
         click.echo(f"memagent: {trouble}", err=True)
     context.exit(_exit_code(checked, options, in_trouble=bool(troubles)))
@@ -214,7 +216,7 @@ def _report(checked: Sequence[Checked], options: Options) -> str:
     findings = sorted(
         (finding for one in checked for finding in one.findings), key=lambda finding: finding.sort_key()
     )
-    if options.output_format in ("text", "concise"):
+    if options.output_format in HUMAN_FORMATS:
         return _for_people(checked, findings, options)
     from memagent.report import machine  # noqa: PLC0415
 

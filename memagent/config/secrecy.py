@@ -25,6 +25,9 @@ HIDDEN = "\0"
 MIN_FRAGMENT_CHARS = 6
 """A shorter secret is not looked for elsewhere: it would mask ordinary words."""
 
+MIN_WORD_CHARS = 2
+"""Of a broken file every word under a secret's name is hidden, but for those that are no more than punctuation."""
+
 PUBLIC_VALUES = frozenset(
     {"user_provided", "none", "null", "ollama", "dummy", "not-needed", "no-key", "sk-no-key-required"}
 )
@@ -120,6 +123,15 @@ def masked(document: Document) -> str:
     return "".join(chars)
 
 
+def hidden_words(document: Document) -> frozenset[str]:
+    """The words that masking hides, also without the sign that YAML gives a meaning to: for a file that has no values."""
+    words: set[str] = set()
+    for start, end in _stretches(document):
+        for word in document.text[start:end].split():
+            words.update((word, word.lstrip("*&!\"'"), word.strip("*&!\"'")))
+    return frozenset(word for word in words if len(word) > MIN_WORD_CHARS)
+
+
 def _stretches(document: Document) -> Iterator[tuple[int, int]]:
     text = document.text
     for fragment in secrets(document):
@@ -140,7 +152,7 @@ def _stretches(document: Document) -> Iterator[tuple[int, int]]:
 
 
 def _secret_blocks(text: str) -> Iterator[tuple[int, int]]:
-    """Values of lines under `headers:`, and whole lines under a secret key, by indentation."""
+    """What a secret key and `headers:` hold, line by line and by indentation: that much holds in a broken file too."""
     offset, depth, whole = 0, -1, False
     for line in text.splitlines(keepends=True):
         body = line.strip()
@@ -151,16 +163,20 @@ def _secret_blocks(text: str) -> Iterator[tuple[int, int]]:
         if body and depth >= 0:
             start = match.start("value") if match and not whole else indent
             yield from _unquoted(text, offset + start, offset + len(line.rstrip()))
-        elif match and (match["name"].lower().endswith("headers") or is_secret_name(match["name"])):
-            value = match["value"].strip()
-            if not value or value[0] in "|>#&{[":
-                depth, whole = indent, is_secret_name(match["name"])
-            if value[:1] == "{" and not is_secret_name(match["name"]):
-                for pair in _FLOW_PAIR.finditer(line, match.start("value")):
-                    yield from _unquoted(text, offset + pair.start("value"), offset + pair.end("value"))
-            elif value[:1] in ("{", "["):
-                yield from _unquoted(text, offset + match.start("value"), offset + len(line.rstrip()))
+        elif match and is_secret_name(match["name"]):
+            depth, whole = indent, True
+            yield from _unquoted(text, offset + match.start("value"), offset + _content_end(line))
+        elif match and match["name"].lower().endswith("headers"):
+            depth, whole = indent, False
+            for pair in _FLOW_PAIR.finditer(line, match.start("value")):
+                yield from _unquoted(text, offset + pair.start("value"), offset + pair.end("value"))
         offset += len(line)
+
+
+def _content_end(line: str) -> int:
+    """Where a line ends without its comment."""
+    comment = line.find(" #")
+    return len((line if comment < 0 else line[:comment]).rstrip())
 
 
 def _unquoted(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:

@@ -316,7 +316,14 @@ mcpServers:
     @pytest.mark.parametrize("output_format", ["text", "concise", "json", "sarif", "github"])
     @pytest.mark.parametrize("mode", [(), ("--as-librechat",), ("--diff",), ("--check-env",)])
     def test_no_output_shows_one(self, folder: Path, output_format: str, mode: tuple[str, ...]) -> None:
-        for name, text in (("a.yaml", self.TEXT), ("b.yaml", self.TEXT + "broken: [\n")):
+        broken = [
+            f"apiKey: *{self.SECRET}\n",
+            f"apiKey: !{self.SECRET}\n",
+            f"apiKey: '{self.SECRET}\n",
+            f"apiKey: a: {self.SECRET}\n",
+        ]
+        texts = [self.TEXT, self.TEXT + "broken: [\n", *broken]
+        for name, text in ((f"{number}.yaml", text) for number, text in enumerate(texts)):
             result = validate("--output-format", output_format, *mode, put(folder, name, text))
             assert self.SECRET not in result.output
 

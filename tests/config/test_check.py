@@ -66,7 +66,7 @@ def test_a_limit_is_a_whole_number_above_zero(name: str, value: str, expected: l
 @pytest.mark.parametrize(
     ("value", "expected"),
     [
-        ("1", []),
+        ("100", []),
         ("0", ["MEM202"]),
         ("-3", ["MEM202"]),
         ("1.5", ["MEM201"]),

@@ -16,7 +16,7 @@ from memagent.config.check.unread import check_unread
 from memagent.config.check.variables import check_variables
 from memagent.config.librechat.verdict import verdict
 from memagent.config.nodes import Mapping as MappingNode
-from memagent.config.secrecy import ELLIPSIS, masked, scalars
+from memagent.config.secrecy import hidden_words, hide, scalars
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -43,7 +43,8 @@ def check(
     environ = environ or {}
     draft = Draft(document)
     if document.root is None:
-        return tuple(_without_secrets(document, finding) for finding in document.findings)
+        hidden = hidden_words(document)
+        return tuple(_without_secrets(finding, hidden) for finding in document.findings)
     report_verdict(draft, judged or verdict(document, environ), environ)
     if isinstance(document.root, MappingNode):
         check_unread(draft)
@@ -63,16 +64,10 @@ def _once(findings: list[Finding]) -> tuple[Finding, ...]:
     return tuple(sorted(unique.values(), key=lambda finding: finding.sort_key()))
 
 
-def _without_secrets(document: Document, finding: Finding) -> Finding:
-    """A finding about syntax, which may quote what it stands at, without it if that is a secret."""
-    if finding.span is None:
-        return finding
-    start, end = finding.span.start.offset, finding.span.end.offset
-    written = document.text[start:end]
-    if len(written) == 1 or masked(document)[start:end] == written:
-        return finding
+def _without_secrets(finding: Finding, hidden: frozenset[str]) -> Finding:
+    """A finding about syntax, which may quote what it stands at, without what is masked there."""
     return replace(
         finding,
-        message=finding.message.replace(written, ELLIPSIS),
-        helps=tuple(text.replace(written, ELLIPSIS) for text in finding.helps),
+        message=hide(finding.message, hidden),
+        helps=tuple(hide(text, hidden) for text in finding.helps),
     )
