@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from memagent.errors import BadRequest, Conflict, NotFound, StoreFault
 from memagent.sessions import jsonl
-from memagent.sessions.locks import FileLocks, IdLocks
+from memagent.sessions.locks import FileLocks, IdLocks, finished
 from memagent.sessions.message_json import from_json, to_json
 
 if TYPE_CHECKING:
@@ -140,7 +140,7 @@ class JsonlChatMemoryStore(ChatMemoryStore):
 
     async def update_messages(self, memory_id: Hashable, messages: Sequence[Message]) -> None:
         content = b"".join(jsonl.encode(to_json(message)) + jsonl.NEWLINE for message in messages)
-        await asyncio.to_thread(jsonl.replace, self._window(memory_id), content, sync=self._sync)
+        await finished(jsonl.replace, self._window(memory_id), content, sync=self._sync)
 
     async def delete_messages(self, memory_id: Hashable) -> None:
         await _unlink(self._window(memory_id))
@@ -156,7 +156,7 @@ class JsonlChatMemoryStore(ChatMemoryStore):
     async def append_history(self, memory_id: Hashable, entry: HistoryEntry) -> None:
         path = self._history(memory_id)
         await asyncio.to_thread(self.folder.mkdir, parents=True, exist_ok=True)
-        await asyncio.to_thread(jsonl.append, path, [entry_to_json(entry)], sync=self._sync)
+        await finished(jsonl.append, path, [entry_to_json(entry)], sync=self._sync)
 
     async def history(self, memory_id: Hashable) -> tuple[HistoryEntry, ...]:
         found = await asyncio.to_thread(lambda: list(jsonl.lines(self._history(memory_id))))
@@ -183,7 +183,7 @@ class JsonlChatMemoryStore(ChatMemoryStore):
 
 async def _unlink(path: Path) -> None:
     with jsonl.faults("delete", path):
-        await asyncio.to_thread(path.unlink, missing_ok=True)
+        await finished(path.unlink, missing_ok=True)
 
 
 def entry_to_json(entry: HistoryEntry) -> dict[str, Any]:

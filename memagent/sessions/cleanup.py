@@ -17,7 +17,7 @@ from memagent.sessions import jsonl
 from memagent.sessions.archive import Archive, Reason, archives, put_away, session_of
 from memagent.sessions.entry import NEVER
 from memagent.sessions.keys import KeyKind, kind_of, lock_name
-from memagent.sessions.locks import FileLocks
+from memagent.sessions.locks import FileLocks, finished
 from memagent.sessions.transcript import file_in
 
 if TYPE_CHECKING:
@@ -40,6 +40,8 @@ class Why(StrEnum):
     """More sessions than the cap; the one updated longest ago goes first."""
     ORPHAN = "orphan"
     """A transcript that no row names (O93)."""
+    LEFTOVER = "leftover"
+    """A half-written file of a process that died; what it was to become was never acknowledged."""
     ARCHIVE = "archive"
     """An archive past its time."""
     BUDGET = "budget"
@@ -76,7 +78,7 @@ class Victim:
     @property
     def erased(self) -> bool:
         """Whether the file is erased; everything else is archived."""
-        return self.why is Why.ARCHIVE or (self.why is Why.BUDGET and not self.key)
+        return self.why in (Why.ARCHIVE, Why.LEFTOVER) or (self.why is Why.BUDGET and not self.key)
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +149,9 @@ class Cleanup:
         self._over_cap(rows, draft)
         ended = archives(self._folder)
         draft.victims += [_of_file(Why.ORPHAN, path) for path in self._orphans(rows)]
+        draft.victims += [
+            _of_file(Why.LEFTOVER, path) for path in sorted(self._folder.glob(".*.tmp")) if self._old(path)
+        ]
         draft.victims += [_of_file(Why.ARCHIVE, each.path) for each in ended if self._past(each)]
         self._over_budget(rows, ended, draft)
         return CleanupPlan(tuple(draft.victims), tuple(draft.warnings))
@@ -192,10 +197,12 @@ class Cleanup:
         named = {file_in(self._folder, row.session_id, stored=row.session_file) for row in rows.values()}
         # The predecessor of a session, when a crash cut the rotation off: opening the key archives it as what it is.
         before = {row.parent_session_id for row in rows.values()}
-        old = (self._clock() - ORPHAN_GRACE).timestamp()
         for path in sorted(self._folder.glob("*.jsonl")):
-            if path not in named and session_of(path.stem) not in before and path.stat().st_mtime < old:
+            if path not in named and session_of(path.stem) not in before and self._old(path):
                 yield path
+
+    def _old(self, path: Path) -> bool:
+        return path.stat().st_mtime < (self._clock() - ORPHAN_GRACE).timestamp()
 
     def _past(self, archive: Archive) -> bool:
         deleted = archive.reason is Reason.DELETED
@@ -226,7 +233,7 @@ class Cleanup:
 
     async def _let_go(self, victim: Victim) -> bool:
         if not victim.key:
-            return await asyncio.to_thread(self._file_gone, victim)
+            return await finished(self._file_gone, victim)
         async with AsyncExitStack() as stack:
             if not self._locks.free(lock_name(victim.key)):
                 return False
@@ -240,7 +247,7 @@ class Cleanup:
             await self._registry.patch(victim.key, lambda _: None)
             if not shared:  # two keys of one session: the file stays with the one that stays
                 for path in victim.files:
-                    await asyncio.to_thread(put_away, path, Reason.DELETED, self._clock())
+                    await finished(put_away, path, Reason.DELETED, self._clock())
             return True
 
     def _file_gone(self, victim: Victim) -> bool:

@@ -16,7 +16,7 @@ from memagent.sessions.compaction import (
     plan,
 )
 from memagent.sessions.context import context, summary_message
-from memagent.sessions.rotation import copies
+from memagent.sessions.rotation import beginning
 from memagent.sessions.summary import Summariser
 from memagent.sessions.usage import after_compaction, after_run
 
@@ -96,7 +96,7 @@ class Compactor:
             summary = await self._summariser.summarise(divided, window=window, instructions=instructions)
         except MemagentError as fault:
             return unchanged(Status.FAILED, f"the summary could not be written ({fault.code})")
-        return await self._rotate(key, entry, divided, summary, before)
+        return await self._rotate(key, entry, shown, divided, summary)
 
     def _refusal(self, shown: Context, trigger: Trigger, before: int, window: int) -> str:
         said = counted(shown)
@@ -118,8 +118,9 @@ class Compactor:
         return found
 
     async def _rotate(
-        self, key: str, entry: SessionEntry, divided: Plan, summary: Summary, before: int
+        self, key: str, entry: SessionEntry, shown: Context, divided: Plan, summary: Summary
     ) -> tuple[Compaction, SessionEntry]:
+        before = shown.size(self._estimator)
         kept = [item.message for item in divided.kept]
         after = self._estimator.count_messages([summary_message(summary.text), *kept])
         old = after_run(entry, summary.calls) if summary.calls else entry
@@ -129,7 +130,7 @@ class Compactor:
             return marked.model_copy(update={"compaction_count": entry.compaction_count + 1})
 
         marks = {"tokensBefore": before, "omitted": summary.omitted, "parentSession": entry.session_id}
-        drafts = copies(divided.kept, entry.session_id, summary=summary.text, **marks)
+        drafts = beginning(shown, divided.kept, entry.session_id, summary=summary.text, **marks)
         new = await self._files.rotate(
             key, old, reason=Reason.COMPACTED, carry=True, drafts=drafts, update=finish
         )

@@ -5,16 +5,19 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections import deque
-from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
+from contextlib import asynccontextmanager, suppress
+from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
 from filelock import FileLock, Timeout
 
 from memagent.errors import StoreUnavailable
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Hashable
+    from collections.abc import AsyncIterator, Callable, Hashable
     from pathlib import Path
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 CONTENDED_POLL_S = 0.005
 """How often a lock that another process holds is tried again; far below what a person notices."""
@@ -120,6 +123,19 @@ class FileLocks:
             return False
         lock.release()
         return True
+
+
+async def finished(work: Callable[P, T], *arguments: P.args, **options: P.kwargs) -> T:
+    """Run blocking work in a thread, to its end even when the caller is cancelled: the locks around it outlast it."""
+    running = asyncio.ensure_future(asyncio.to_thread(work, *arguments, **options))
+    try:
+        return await asyncio.shield(running)
+    except asyncio.CancelledError:
+        while not running.done():
+            with suppress(asyncio.CancelledError):
+                await asyncio.wait([running])
+        running.exception()  # whoever was cancelled does not want it
+        raise
 
 
 def _try(lock: FileLock) -> bool:

@@ -16,7 +16,7 @@ from memagent.errors import Conflict
 from memagent.sessions import jsonl
 from memagent.sessions.entry import SessionEntry
 from memagent.sessions.keys import agent_id, fold
-from memagent.sessions.locks import FileLocks
+from memagent.sessions.locks import FileLocks, finished
 from memagent.store.faults import redis_errors
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ class FileRegistry:
 
     async def patch(self, key: str, change: Change) -> SessionEntry | None:
         async with self._locks.hold("sessions"):
-            return await asyncio.to_thread(self._patch, fold(key), change)
+            return await finished(self._patch, fold(key), change)
 
     def _patch(self, key: str, change: Change) -> SessionEntry | None:
         rows, healthy = self._read()

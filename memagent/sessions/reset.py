@@ -6,6 +6,8 @@ import math
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, time, timedelta
 from enum import StrEnum
+from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -17,6 +19,9 @@ if TYPE_CHECKING:
 DEFAULT_HOUR = 4
 """The dead hour between yesterday's evening and today's morning."""
 LAST_HOUR = 23
+LOCAL = "local"
+LOCAL_RULES = Path("/etc/localtime")
+"""The machine's zone with its clock changes; the offset of this moment alone would be wrong half of the year."""
 
 
 class ResetMode(StrEnum):
@@ -48,14 +53,14 @@ class ResetSettings:
     """`by_channel` replaces everything else, the fields of `by_type` come before those of `base` (O14).
 
     Types are `direct` (or its old name `dm`), `group` and `thread`. `idle_minutes` alone means idle mode. `zone` is an
-    IANA name.
+    IANA name or `local`.
     """
 
     base: ResetRule | None = None
     by_type: Mapping[str, ResetRule] = field(default_factory=dict)
     by_channel: Mapping[str, ResetRule] = field(default_factory=dict)
     idle_minutes: float | None = None
-    zone: str = "UTC"
+    zone: str = LOCAL
 
     def policy(self, *, kind: str, channel: str = "") -> ResetPolicy:
         override = self.by_channel.get(channel)
@@ -84,12 +89,23 @@ def hour(value: object) -> int:
     return math.floor(min(max(value, 0), LAST_HOUR))
 
 
+@cache
 def zone(name: str) -> ZoneInfo:
-    """The time zone; raises `BadRequest` for a name that is none."""
+    """The time zone; `local` is this machine's, UTC where it has none. Raises `BadRequest` for a name that is none."""
+    if name == LOCAL:
+        return _machine_zone()
     try:
         return ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError) as error:
         raise BadRequest(f"unknown time zone {name!r}; use an IANA name such as Europe/Berlin") from error
+
+
+def _machine_zone() -> ZoneInfo:
+    try:
+        with LOCAL_RULES.open("rb") as rules:
+            return ZoneInfo.from_file(rules, key=LOCAL)
+    except (OSError, ValueError):
+        return ZoneInfo("UTC")
 
 
 def daily_boundary(now: datetime, *, at_hour: int, zone_name: str) -> datetime:

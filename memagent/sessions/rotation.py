@@ -15,10 +15,13 @@ from memagent.sessions.archive import Reason, living_files, put_away
 from memagent.sessions.context import context
 from memagent.sessions.entry import SessionEntry, successor
 from memagent.sessions.keys import fold, parent_of
+from memagent.sessions.locks import finished
 from memagent.sessions.transcript import (
     COMPACTION,
+    MODEL,
     SESSION_ID,
     SESSION_INFO,
+    THINKING_LEVEL,
     Draft,
     Header,
     Transcript,
@@ -80,7 +83,7 @@ class SessionFiles:
                 log.warning("transcript_moved_aside session=%s file=%s", entry.session_id, aside.name)
             return transcript.append(drafts, at=now, key=key)
 
-        return await asyncio.to_thread(write)
+        return await finished(write)
 
     async def open(self, key: str) -> tuple[SessionEntry, bool]:
         """The key's session, made when there is none, and whether it was made. Finishes a rotation that a crash cut off."""
@@ -92,7 +95,7 @@ class SessionFiles:
                 began = (await self.read(entry)).entries[:1]
                 compacted = bool(began) and began[0].type == COMPACTION
                 reason = Reason.COMPACTED if compacted else Reason.RESET
-                await asyncio.to_thread(put_away, path, reason, self.clock())
+                await finished(put_away, path, reason, self.clock())
         return entry, False
 
     async def rotate(
@@ -109,9 +112,9 @@ class SessionFiles:
         now = self.clock()
         entry = update(self._named(key, successor(old, session_id=self._new_id(), now=now, carry=carry)))
         header = Header(entry.session_id, now, parent=old.session_id)
-        await asyncio.to_thread(self.transcript(entry).create, header, drafts)
+        await finished(self.transcript(entry).create, header, drafts)
         await self.registry.patch(key, lambda _: entry)
-        await asyncio.to_thread(self._end, old, entry, reason, now)
+        await finished(self._end, old, entry, reason, now)
         return entry
 
     def _end(self, old: SessionEntry, new: SessionEntry, reason: Reason, now: datetime) -> None:
@@ -134,8 +137,12 @@ class SessionFiles:
         if source is not None:
             entry = entry.model_copy(update={"forked_from": source.session_id})
         header = Header(entry.session_id, now, parent=source.session_id if source else None)
-        drafts = copies(shown.items, source.session_id, summary=shown.summary) if source and shown else ()
-        await asyncio.to_thread(self.transcript(entry).create, header, drafts)
+        drafts = (
+            beginning(shown, shown.items, source.session_id, summary=shown.summary)
+            if source and shown
+            else ()
+        )
+        await finished(self.transcript(entry).create, header, drafts)
         # Another process may have been first: its session is the one.
         kept = await self.registry.patch(key, lambda there: there or entry)
         return kept or entry
@@ -154,19 +161,20 @@ class SessionFiles:
         return entry.model_copy(update={"session_file": f"{entry.session_id}-topic-{topic[1]}.jsonl"})
 
 
-def copies(
-    items: Iterable[Item], session_id: str, *, summary: str | None = None, **marks: Any
+def beginning(
+    shown: Context, items: Iterable[Item], session_id: str, *, summary: str | None = None, **marks: Any
 ) -> tuple[Draft, ...]:
-    """A session's beginning: a summary, then messages of the session `session_id`, word for word.
+    """A session's first entries: a summary, the state of `shown`, then `items` of the session `session_id`, word for word.
 
     What their calls reported is left behind: it is about another context (O44).
     """
-    head = () if summary is None else (Draft(COMPACTION, {"summary": summary, **marks}),)
-    kept = []
+    found = [] if summary is None else [Draft(COMPACTION, {"summary": summary, **marks})]
+    if shown.model is not None:
+        found.append(Draft(MODEL, {"model": shown.model}))
+    if shown.thinking_level is not None:
+        found.append(Draft(THINKING_LEVEL, {"thinkingLevel": shown.thinking_level}))
     for item in items:
-        data = {
-            name: value for name, value in item.entry.data.items() if name not in ("usage", "idempotencyKey")
-        }
+        data = {name: value for name, value in item.entry.data.items() if name != "usage"}
         origin = item.entry.data.get("copiedFrom") or {"session": session_id, "id": item.entry.id}
-        kept.append(Draft(item.entry.type, {**data, "copiedFrom": origin}))
-    return (*head, *kept)
+        found.append(Draft(item.entry.type, {**data, "copiedFrom": origin}))
+    return tuple(found)

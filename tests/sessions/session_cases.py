@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
+from memagent.sessions.reset import ResetSettings
 from memagent.sessions.service import Said, Sessions, SessionSettings
 from tests.sessions.chat_cases import ai
 
@@ -49,7 +50,7 @@ class Chars:
 
 def desk(folder: Path, clock: Clock | None = None, **options: Any) -> Sessions:
     ids = count(1)
-    settings = options.pop("settings", None) or SessionSettings(sync=False)
+    settings = options.pop("settings", None) or SessionSettings(reset=ResetSettings(zone="UTC"), sync=False)
     options.setdefault("estimator", Chars())
     options.setdefault("new_id", lambda: f"s{next(ids)}-{folder.name[-8:].strip('-_')}")
     return Sessions(folder, clock=clock or Clock(), settings=settings, **options)

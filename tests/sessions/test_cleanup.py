@@ -260,6 +260,19 @@ async def test_o93_a_transcript_nobody_names_is_found_without_a_budget_and_archi
     assert [(each.session_id, each.reason) for each in archives(tmp_path)] == [("old", Reason.DELETED)]
 
 
+async def test_half_written_files_of_processes_that_died_are_erased(tmp_path: Path) -> None:
+    clock = Clock()
+    sessions = desk(tmp_path, clock)
+    for name, age in ((".sessions.json.a.tmp", 86_401), (".sessions.json.b.tmp", 86_399)):
+        (tmp_path / name).write_text("{")
+        os.utime(tmp_path / name, (START.timestamp() - age,) * 2)
+    cleaning = cleanup(sessions, clock)
+    plan = await cleaning.plan()
+    assert [(victim.why, victim.erased) for victim in plan.victims] == [(Why.LEFTOVER, True)]
+    await cleaning.run(plan)
+    assert [path.name for path in tmp_path.glob(".*.tmp")] == [".sessions.json.b.tmp"]
+
+
 async def test_cleaning_twice_is_cleaning_once(tmp_path: Path) -> None:
     clock = Clock()
     sessions = desk(tmp_path, clock)

@@ -25,7 +25,7 @@ from memagent.sessions.keys import lock_name
 from memagent.sessions.reset import ResetSettings
 from memagent.sessions.service import Said, SessionSettings
 from memagent.sessions.summary import MAX_SUMMARY_CHARS, is_overflow
-from memagent.sessions.transcript import Transcript
+from memagent.sessions.transcript import MODEL, THINKING_LEVEL, Draft, Transcript
 from tests.sessions.chat_cases import ai, call, result, user
 from tests.sessions.session_cases import KEY, Chars, desk, texts, turn
 
@@ -61,7 +61,9 @@ class Summaries:
 def rules(**options: Any) -> SessionSettings:
     """A window of 100 characters: compacts over 80, keeps at most 20."""
     options = {"min_messages": 2, "window_tokens": 100, "keep_recent_tokens": 20, **options}
-    return SessionSettings(compaction=CompactionSettings(**options), reset=ResetSettings(), sync=False)
+    return SessionSettings(
+        compaction=CompactionSettings(**options), reset=ResetSettings(zone="UTC"), sync=False
+    )
 
 
 async def talk(sessions: Any, turns: int, *, start: int = 0, width: int = 8) -> list[str]:
@@ -304,6 +306,19 @@ async def test_o41_sizes_and_counters_after_a_compaction(tmp_path: Path) -> None
     last = Transcript(transcript_of(tmp_path, str(done.parent_session_id))).read().entries[-1].data
     assert last["totals"] == {"input": 97, "output": 8, "cacheRead": 3, "cacheWrite": 2}
     assert last["estimatedCostUsd"] == pytest.approx(0.51)
+
+
+async def test_the_model_and_the_thinking_level_of_a_transcript_outlast_a_compaction(tmp_path: Path) -> None:
+    sessions = desk(tmp_path, model=Summaries(), settings=rules())
+    await sessions.receive(KEY, "hi")
+    entry = await sessions.registry.get(KEY)
+    assert entry is not None
+    states = [Draft(MODEL, {"model": "opus"}), Draft(THINKING_LEVEL, {"thinkingLevel": "high"})]
+    await sessions._files.append(entry, states)
+    await talk(sessions, 6)
+    await sessions.compact(KEY)
+    found = await sessions.context(KEY)
+    assert (found.model, found.thinking_level) == ("opus", "high")
 
 
 async def test_o58_the_old_transcript_is_kept_and_not_loaded(tmp_path: Path) -> None:

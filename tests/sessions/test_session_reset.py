@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from zoneinfo import ZoneInfo
 
 import pytest
+import tzdata
 from hypothesis import given
 from hypothesis import strategies as st
 
 from memagent.errors import BadRequest
+from memagent.sessions import reset as module
 from memagent.sessions.reset import (
     ResetMode,
     ResetPolicy,
@@ -131,6 +134,19 @@ def test_a_clock_that_jumps_back_ends_nothing() -> None:
 )
 def test_v21_the_hour_of_any_setting(value: object, expected: int) -> None:
     assert hour(value) == expected
+
+
+def test_the_machines_own_zone_is_the_default_and_knows_its_clock_changes(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    assert ResetSettings().zone == "local"
+    berlin = Path(tzdata.__file__).parent / "zoneinfo" / "Europe" / "Berlin"
+    for place, expected in ((berlin, 2), (tmp_path / "none", 4)):
+        monkeypatch.setattr(module, "LOCAL_RULES", place)
+        module.zone.cache_clear()
+        boundary = daily_boundary(datetime(2026, 7, 1, 12, tzinfo=UTC), at_hour=4, zone_name="local")
+        assert boundary.hour == expected
+    module.zone.cache_clear()
 
 
 def test_o14_without_settings_it_is_daily_at_4() -> None:
