@@ -34,7 +34,7 @@ PUBLIC_VALUES = frozenset(
 """What people write into `apiKey` where there is no key to keep."""
 
 _SECRET_NAME = re.compile(
-    r"(?:api_?key|api_?key_?preview|token|secret|password|passwd|passphrase|authorization|credentials?|cookie|dsn"
+    r"(?:api_?k[a-z]{1,3}|api_?key_?preview|token|secret|password|passwd|passphrase|authorization|credentials?|cookie|dsn"
     r"|(?:secret|access|private|auth|license|session|encryption)_?key)$"
 )
 _SHAPED = re.compile(
@@ -51,6 +51,7 @@ _VALUE = re.compile(
 _LINE = re.compile(
     r"(?P<indent>[ \t]*)(?:#[ \t]*)?(?:-[ \t]+)*[\"']?(?P<name>[\w.-]+)[\"']?[ \t]*:(?P<value>.*)"
 )
+_HEADERS = re.compile(r"headers[\"']?[ \t]*:", re.IGNORECASE)
 _FLOW_PAIR = re.compile(
     r":[ \t]+(?P<value>\"(?:[^\"\\\n]|\\.)*\"?|'[^'\n]*'?|(?:\$\{[^}\n]*\}|\{\{[^}\n]*\}\}|[^,}\n])+)"
 )
@@ -110,6 +111,15 @@ def hide(text: str, fragments: frozenset[str]) -> str:
     return _USER_INFO.sub(ELLIPSIS, _SHAPED.sub(ELLIPSIS, text))
 
 
+def hide_named(text: str) -> str:
+    """A stretch of a file without what stands behind a secret's name in it: `--api-key=…`."""
+    parts, end = [], 0
+    for start, stop in _named(text):
+        parts += [text[end:start], ELLIPSIS]
+        end = stop
+    return "".join([*parts, text[end:]])
+
+
 def masked(document: Document) -> str:
     """The document's text with its secrets hidden, in comments and broken files too."""
     text = document.text
@@ -144,11 +154,21 @@ def _stretches(document: Document) -> Iterator[tuple[int, int]]:
         yield match.span()
     for match in _DEFAULTED.finditer(text):
         yield match.span("default")
-    for match in _NAMED.finditer(text):
-        value = _VALUE.match(text, match.end()) if is_secret_name(match["name"]) else None
-        if value:
-            yield from _unquoted(text, *value.span())
+    yield from _named(text)
     yield from _secret_blocks(text)
+
+
+def _named(text: str) -> Iterator[tuple[int, int]]:
+    end = 0
+    for match in _NAMED.finditer(text):
+        value = (
+            _VALUE.match(text, match.end())
+            if match.start() >= end and is_secret_name(match["name"])
+            else None
+        )
+        if value:
+            end = value.end()
+            yield from _unquoted(text, *value.span())
 
 
 def _secret_blocks(text: str) -> Iterator[tuple[int, int]]:
@@ -157,18 +177,19 @@ def _secret_blocks(text: str) -> Iterator[tuple[int, int]]:
     for line in text.splitlines(keepends=True):
         body = line.strip()
         indent = len(line) - len(line.lstrip(" \t"))
-        if body and depth >= 0 and indent <= depth:
-            depth = -1
         match = _LINE.match(line)
+        # Only a line that is sound by itself ends a block: what is damaged may still belong to it.
+        if match and depth >= 0 and indent <= depth:
+            depth = -1
         if body and depth >= 0:
             start = match.start("value") if match and not whole else indent
             yield from _unquoted(text, offset + start, offset + len(line.rstrip()))
         elif match and is_secret_name(match["name"]):
             depth, whole = indent, True
             yield from _unquoted(text, offset + match.start("value"), offset + _content_end(line))
-        elif match and match["name"].lower().endswith("headers"):
+        elif opened := _HEADERS.search(line):
             depth, whole = indent, False
-            for pair in _FLOW_PAIR.finditer(line, match.start("value")):
+            for pair in _FLOW_PAIR.finditer(line, opened.end()):
                 yield from _unquoted(text, offset + pair.start("value"), offset + pair.end("value"))
         offset += len(line)
 

@@ -19,7 +19,18 @@ def shown(text: str) -> str:
 
 
 @pytest.mark.parametrize(
-    "name", ["apiKey", "api_key", "x-api-key", "client_secret", "GITHUB_TOKEN", "Authorization", "secretKey"]
+    "name",
+    [
+        "apiKey",
+        "apikye",
+        "api_keys",
+        "api_key",
+        "x-api-key",
+        "client_secret",
+        "GITHUB_TOKEN",
+        "Authorization",
+        "secretKey",
+    ],
 )
 def test_names_of_secrets_are_known(name: str) -> None:
     assert is_secret_name(name)
@@ -58,6 +69,9 @@ def test_everything_below_headers_is_secret() -> None:
         f"apiKey: {SECRET}\nbroken: [\n",
         f"headers:\n  x-team: {SECRET}\nbroken: [\n",
         f"a: --api-key={SECRET}\n",
+        f"- {{name: b, headers: {{a: {SECRET}}}}}\n",
+        f"headers:\n  a: b\n]  c: {SECRET}\n",
+        f"apiKey: a: {SECRET}\n",
         f"env:\n  SERVER_TOKEN: {SECRET}\n",
         f"? apiKey\n: {SECRET}\n",
     ],

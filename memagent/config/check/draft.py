@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from memagent.config.findings import Finding, Level, LibreChat
 from memagent.config.nodes import Mapping, Scalar, Sequence
 from memagent.config.rules import RULES
-from memagent.config.secrecy import hide, is_secret, secrets
+from memagent.config.secrecy import hide, hide_named, is_secret, secrets
 
 if TYPE_CHECKING:
     from memagent.config.document import Document
@@ -122,7 +122,7 @@ class Draft:
 
     def quote(self, text: str) -> str:
         """A stretch of the file for a message: its secrets hidden first, then cut to one short line."""
-        first, _, rest = self._safe(text).partition("\n")
+        first, _, rest = hide_named(self._safe(text)).partition("\n")
         return (
             first
             if not rest and len(first) <= MAX_QUOTE_CHARS
