@@ -175,17 +175,17 @@ def _decoded(data: bytes | str) -> Any:
             else "UTF-8"
         )
         raise BadRequest(f"the turn is not JSON: look at {place}") from None
-    return _well_formed(value) if LONE_SURROGATE.search(json.dumps(value, ensure_ascii=False)) else value
+    return well_formed(value) if LONE_SURROGATE.search(json.dumps(value, ensure_ascii=False)) else value
 
 
-def _well_formed(value: Any) -> Any:
+def well_formed(value: Any) -> Any:
     match value:
         case str():
             return LONE_SURROGATE.sub("\ufffd", value)
         case list():
-            return [_well_formed(item) for item in value]
+            return [well_formed(item) for item in value]
         case dict():
-            return {_well_formed(key): _well_formed(item) for key, item in value.items()}
+            return {well_formed(key): well_formed(item) for key, item in value.items()}
     return value
 
 

@@ -19,13 +19,14 @@ ROWS: tuple[tuple[str, ...], ...] = (
     ("memagent.sessions",),
     ("memagent.agent",),
     ("memagent.service",),
+    ("memagent.turns",),
     ("memagent.report", "memagent.api"),
     ("memagent.cli", "memagent.api.app", "memagent.worker", "memagent.wiring", "memagent.__main__", "memagent"),
 )
 MAX_MODULE_LINES = 400
 MAX_FUNCTION_LINES = 60
 BANNED_NAMES = {"utils", "helpers", "common", "manager", "handler", "handlers", "base", "misc", "core"}
-ONE_DOOR = {"litellm": "memagent.llm.gateway"}
+ONE_DOOR = {"litellm": "memagent.llm.gateway", "docket": "memagent.turns.wakes"}
 TABLES = ("memagent.config.librechat", "memagent.config.rules")  # data: as long as what they describe
 
 

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 from fastapi import FastAPI
 
 from memagent import __version__, wiring
-from memagent.api import faults, limits, memories
+from memagent.api import faults, limits, memories, turns
 from memagent.api.auth import Credentials, parse_keys
 from memagent.config.environment import load_environment
+from memagent.worker import open_queue
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from memagent.config.environment import Environment
     from memagent.llm import ChatModel
 
-ROUTERS = (memories.router,)
+ROUTERS = (turns.router, memories.router)
 """Every router of the service; one line each."""
 
 
@@ -46,7 +47,9 @@ def create_app(
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         async with wiring.open(config, environ=environ, clock=clock, models=models) as memory:
             app.state.memory = memory
-            yield
+            async with open_queue(memory, worker=worker) as queue:
+                app.state.queue = queue
+                yield
 
     app = FastAPI(
         title="memagent",
@@ -57,7 +60,6 @@ def create_app(
     )
     app.state.credentials = accepted
     app.state.options = options
-    app.state.worker = worker
     faults.install(app)
     limits.install(app, options)
     for router in ROUTERS:

@@ -118,7 +118,7 @@ class Environment(BaseModel):
         description="signs login links and sessions, and keeps users' own keys in the queue; without it a new one at each start",
     )
     host: str = Field("127.0.0.1", min_length=1, description="where `memagent serve` listens")
-    port: int = Field(8420, ge=0, le=65_535, description="where `memagent serve` listens; 0 takes a free one")
+    port: int = Field(8900, ge=0, le=65_535, description="where `memagent serve` listens; 0 takes a free one")
     public_url: Annotated[str, AfterValidator(_web_url)] | None = Field(
         None, description="the service's address as browsers see it, for login links"
     )
@@ -138,6 +138,9 @@ class Environment(BaseModel):
         ge=0,
         le=3_600,
         description="pause before a turn is tried again; doubles each time, up to 5 minutes",
+    )
+    turn_lease_s: float = Field(
+        15.0, ge=0.2, le=600, description="after this a turn of a worker that died is taken up by another"
     )
     dead_letter_days: int = Field(7, ge=1, le=365, description="how long a turn that failed can be replayed")
     drain_s: float = Field(

@@ -98,7 +98,8 @@ async def observe(ports: Ports, turn: Turn, *, recalled: RecallNote | None) -> R
         log.warning("a turn failed", extra={"code": fault.code, "message_id": turn.message_id})
         receipt = failed(blank, fault)
     receipt = replace(receipt, timings_ms={**watch.spent, "total": round(sum(watch.spent.values()), 2)})
-    await ports.store.save_receipt(turn.own, turn.message_id, receipt.to_json())
+    if receipt.reason != Reason.ALREADY_SEEN:  # what the other worker wrote is the receipt
+        await ports.store.save_receipt(turn.own, turn.message_id, receipt.to_json())
     return receipt
 
 
@@ -276,8 +277,8 @@ def asked(receipt: Receipt, extraction: Extraction) -> Receipt:
     )
 
 
-def done(receipt: Receipt, applied: Applied) -> Receipt:
-    """The receipt with what became of the edits."""
+def done(receipt: Receipt, applied: Applied, *, again: bool = False) -> Receipt:
+    """The receipt with what became of the edits; `again` takes what an earlier apply of the same message came to."""
     if applied.opted_out:
         return replace(
             receipt,
@@ -285,7 +286,7 @@ def done(receipt: Receipt, applied: Applied) -> Receipt:
             reason=Reason.OPTED_OUT,
             detail="switched off while the model was asked",
         )
-    if applied.duplicate:
+    if applied.duplicate and not again:
         return replace(
             receipt,
             decision=Decision.SKIPPED,

@@ -42,10 +42,14 @@ class SetMemory:
     tags: tuple[str, ...] = ()
     """Keywords and `#channels` that limit where the memory is seen (T20). Empty keeps the tags that stand."""
     trusted: bool = True
+    """False keeps it out of recall until its user accepts it, and forgets nothing else for it."""
     create_only: bool = False
     """Refuse with `exists` when the key is taken (LibreChat's POST)."""
     rename_from: str | None = None
-    """Move the memory of this key here in the same step (LibreChat's PATCH with a new key), keeping its age."""
+    """Move the memory of this key here in the same step (LibreChat's PATCH with a new key), keeping its age.
+
+    The same key says that the memory must be there already.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,6 +279,10 @@ class Store(Protocol):
 
     async def totals(self, scope: Scope) -> Totals: ...
 
+    async def scopes(self, user: str) -> tuple[Scope, ...]:
+        """All scopes of this user that anything was kept in and that were not erased since, in one order."""
+        ...
+
     async def history(self, scope: Scope, *, key: str | None = None, limit: int = 50) -> tuple[Change, ...]:
         """Changes, newest first."""
         ...
@@ -303,8 +311,11 @@ class Store(Protocol):
         """Make a memory searchable, keeping its unused days; False when its words changed meanwhile (T49)."""
         ...
 
-    async def erase(self, scope: Scope) -> Mapping[str, int]:
-        """Erase everything of the scope; counts per kind of thing. The user's preferences stay: they are a wish."""
+    async def erase(self, scope: Scope, *, closed: Sequence[str] = ()) -> Mapping[str, int]:
+        """Erase everything of the scope; counts per kind of thing. The user's preferences stay: they are a wish.
+
+        `closed` are message ids of turns under way: in the same step they count as applied, so none of them writes any more.
+        """
         ...
 
     async def health(self, *, now: datetime) -> tuple[Health, ...]:

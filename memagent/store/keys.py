@@ -4,6 +4,9 @@
     ma:<kind>:{u:alice}u::      one per scope: `s` state, `k` keys by creation, `u` last matches, `f` fingerprints,
                                 `h` history, `l` lanes, `i` message ids, `b` + lane: keys by date of last use, `r` + message id: receipts
     ma:c:{u:alice}              a user's preferences, in the same slot as all scopes of that user
+    ma:p:{u:alice}              a user's scopes: the own pool, the partitions of agents, the global one
+    ma:<kind>:{u:alice}         a user's turns: `q` ids that wait, `w` lease of the worker, `y` all ids by expiry, `t` + id: one turn
+    ma:waiting, ma:dead         handles of the turns of everybody that wait, and of those that were given up, by time
 
 The part in braces holds a kind and a percent-encoded owner, the part behind it a kind and a percent-encoded agent; neither can
 contain `{`, `}` or `:` of its own, so no two scopes share a key, whatever people are called. What follows is the memory's
@@ -32,6 +35,7 @@ NO_EMBEDDER = "none"
 _LETTERS = {ScopeKind.USER: "u", ScopeKind.GLOBAL: "g", ScopeKind.SHARED: "s"}
 _KINDS = {letter: kind for kind, letter in _LETTERS.items()}
 _PER_SCOPE = ("s", "k", "u", "f", "h", "l", "i")
+_OF_A_SCOPE = frozenset((*_PER_SCOPE, "m", "b", "r"))
 
 
 def scope_id(scope: Scope) -> str:
@@ -59,6 +63,7 @@ def script_keys(prefix: str, scope: Scope) -> list[str]:
         memory_prefix(prefix) + identity,
         f"{prefix}:b:{identity}",
         f"{prefix}:r:{identity}",
+        partitions_key(prefix, scope),
     ]
 
 
@@ -74,6 +79,60 @@ def receipt_key(prefix: str, scope: Scope, message_id: str) -> str:
 def consent_key(prefix: str, scope: Scope) -> str:
     """Preferences of the user whose memories these are; a shared scope's name is nobody's, so it has none."""
     return f"{prefix}:c:{{{_slot(scope)}}}"
+
+
+def partitions_key(prefix: str, scope: Scope) -> str:
+    """The scopes of the user whose memories these are."""
+    return f"{prefix}:p:{{{_slot(scope)}}}"
+
+
+def queue_keys(prefix: str, user: str) -> list[str]:
+    """Keys of a user's turns, in the order in which `lua/queue.lua` names them; the last is what a turn's id is put behind."""
+    lane = queue_name(user)
+    return [f"{prefix}:{kind}:{lane}" for kind in ("q", "w", "y", "t")]
+
+
+def queue_name(user: str) -> str:
+    """A user in the name of a turn: `{u:alice}`, the slot of everything that user has."""
+    return "{" + _slot(Scope(ScopeKind.USER, user)) + "}"
+
+
+def turn_handle(user: str, turn_id: str) -> str:
+    """One turn among everybody's."""
+    return queue_name(user) + turn_id
+
+
+def of_handle(handle: str) -> tuple[str, str]:
+    """Whose turn, and its id."""
+    lane, _, turn_id = handle.rpartition("}")
+    return unquote(lane.removeprefix("{u:"), errors="surrogatepass"), turn_id
+
+
+def waiting_key(prefix: str) -> str:
+    return f"{prefix}:waiting"
+
+
+def dead_key(prefix: str) -> str:
+    return f"{prefix}:dead"
+
+
+def news_channel(prefix: str) -> str:
+    """Where it is told that a turn's state changed; not a key."""
+    return f"{prefix}:news"
+
+
+def user_keys_pattern(prefix: str, user: str) -> str:
+    """A pattern of every key that a user has here. An encoded name holds none of a pattern's signs."""
+    return f"{prefix}:?:{queue_name(user)}*"
+
+
+def scope_of_key(prefix: str, name: str) -> Scope | None:
+    """The scope that a key belongs to, or None for a key of the user's as a whole (turns, preferences)."""
+    kind, _, rest = name.removeprefix(f"{prefix}:").partition(":")
+    if kind not in _OF_A_SCOPE:
+        return None
+    end = rest.index(":", rest.index(":", rest.index("}")) + 1) + 1
+    return scope_from_id(rest[:end])
 
 
 def scope_and_key(prefix: str, name: str) -> tuple[Scope, str]:

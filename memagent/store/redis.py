@@ -18,8 +18,10 @@ from memagent.store.keys import (
     consent_key,
     embedder_tag,
     memory_key,
+    partitions_key,
     receipt_key,
     scope_and_key,
+    scope_from_id,
     scope_id,
     script_keys,
 )
@@ -57,6 +59,9 @@ RECEIPT_DAYS = 30
 RETRY_WINDOW_S = 600
 """How long a write without a message id is remembered, so that repeating it after a lost answer writes once."""
 
+CLOSED_FOR_S = 3_600
+"""How long a turn that was under way at an erasure is kept from writing: longer than any call of a model takes."""
+
 HISTORY_CHANGES = 500
 """Per scope; the oldest lines go first."""
 
@@ -73,8 +78,10 @@ class RedisStore:
         receipt_days: int = RECEIPT_DAYS,
         history_changes: int = HISTORY_CHANGES,
         nonce: Callable[[], str] = lambda: uuid4().hex,
+        url: str = "",
     ) -> None:
         self.client = client
+        self.url = url
         self.prefix = check_prefix(prefix)
         self.index = index
         self._embedder = embedder_tag(index.embedder if index else "")
@@ -112,7 +119,12 @@ class RedisStore:
             await client.aclose()
             raise
         return cls(
-            client, prefix=prefix, index=index, receipt_days=receipt_days, history_changes=history_changes
+            client,
+            prefix=prefix,
+            index=index,
+            receipt_days=receipt_days,
+            history_changes=history_changes,
+            url=url,
         )
 
     async def close(self) -> None:
@@ -159,15 +171,11 @@ class RedisStore:
         receipt: Mapping[str, Any] | None = None,
     ) -> Applied:
         dimensions = {self.index.embedder: self.index.dimensions} if self.index else {}
-        rows, vectors = edit_rows(edits, dimensions)
         by_hand = message_id is None and all(
             isinstance(edit, DeleteMemory) and edit.source is Source.USER for edit in edits
         )
-        request = {
-            **self._write_request(scope, limits, now, message_id),
-            "edits": rows,
-            "by_hand": by_hand,
-        }
+        request = {**self._write_request(scope, limits, now, message_id), "by_hand": by_hand}
+        request["edits"], vectors = edit_rows(edits, dimensions, attempt=request["attempt"], now=now)
         if receipt is not None and message_id is not None:
             request["receipt"] = dumps(receipt)
         answer = await self._run("apply", [scope], request, vectors, doing="writing memories")
@@ -246,6 +254,11 @@ class RedisStore:
             memory_of(row, embedder=self._embedder, dormant_after_days=days) for row in answer["memories"]
         )
         return tuple(found), totals_of(answer["totals"])
+
+    async def scopes(self, user: str) -> tuple[Scope, ...]:
+        with redis_errors("reading a user's scopes"):
+            names: Any = await self.client.smembers(partitions_key(self.prefix, Scope(ScopeKind.USER, user)))
+        return tuple(sorted(scope_from_id(name.decode()) for name in names))
 
     async def history(self, scope: Scope, *, key: str | None = None, limit: int = 50) -> tuple[Change, ...]:
         last = -1 if key is not None else max(limit, 0) - 1
@@ -329,9 +342,14 @@ class RedisStore:
         blob = half_precision(vector, index.dimensions)
         return bool(await self._run("attach", [memory.scope], request, [blob], doing="attaching a vector"))
 
-    async def erase(self, scope: Scope) -> Mapping[str, int]:
+    async def erase(self, scope: Scope, *, closed: Sequence[str] = ()) -> Mapping[str, int]:
         self._prefixes.forget(scope)
-        counts: dict[str, int] = await self._run("erase", [scope], scope_row(scope), doing="erasing")
+        request = {
+            **scope_row(scope),
+            "closed": [f"={message_id}" for message_id in closed],
+            "ttl": CLOSED_FOR_S * 1000,
+        }
+        counts: dict[str, int] = await self._run("erase", [scope], request, doing="erasing")
         return counts
 
     async def health(self, *, now: datetime) -> tuple[Health, ...]:

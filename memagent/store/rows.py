@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -115,13 +116,19 @@ def edit_row(edit: Edit) -> dict[str, Any]:
     return row
 
 
+def memory_id(attempt: str, place: int, now: datetime) -> str:
+    """24 hex digits, made as MongoDB's are: the second of creation, then what no other memory has (spec/librechat.md §6)."""
+    rest = hashlib.blake2b(f"{attempt}/{place}".encode(), digest_size=8).hexdigest()
+    return f"{int(now.timestamp()) & 0xFFFFFFFF:08x}{rest}"
+
+
 def edit_rows(
-    edits: Sequence[Edit], dimensions: Mapping[str, int]
+    edits: Sequence[Edit], dimensions: Mapping[str, int], *, attempt: str, now: datetime
 ) -> tuple[list[dict[str, Any]], list[bytes]]:
-    """Rows of all edits, and the vectors they number from 2 on."""
+    """Rows of all edits, and the vectors they number from 2 on. `attempt` is what makes the ids of new memories unique."""
     rows, vectors = [], []
-    for edit in edits:
-        row = edit_row(edit)
+    for place, edit in enumerate(edits):
+        row = {**edit_row(edit), "id": memory_id(attempt, place, now)}
         if isinstance(edit, SetMemory) and edit.vector is not None and edit.embedder:
             vectors.append(half_precision(edit.vector, dimensions.get(edit.embedder)))
             row |= {"emb": embedder_tag(edit.embedder), "vector": len(vectors) + 1}
@@ -148,6 +155,7 @@ def memory_of(row: Mapping[str, Any], *, embedder: str, dormant_after_days: int 
         last_matched_at=moment(int(float(row["matched"]))) if row["matched"] else None,
         evidence=Evidence(evidence.get("c", ""), evidence.get("m", ""), evidence.get("q", "")),
         tags=tuple(json.loads(row["tags"] or "[]")),
+        id=row["id"],
     )
 
 

@@ -15,9 +15,24 @@ PARTS = {
     "erase": ("scope", "lanes", "erase"),
 }
 
+QUEUE_PARTS = {
+    name: ("queue", f"queue_{name}")
+    for name in ("accept", "take", "renew", "settle", "replay", "look", "mark", "erase", "announce")
+}
+
 
 @cache
 def script(name: str) -> str:
-    """Text of one script, with what it stands on in front."""
+    """Text of one script on a scope, with what it stands on in front."""
+    return _text(PARTS[name])
+
+
+@cache
+def queue_script(name: str) -> str:
+    """Text of one script on a user's turns."""
+    return _text(QUEUE_PARTS[name])
+
+
+def _text(parts: tuple[str, ...]) -> str:
     folder = resources.files("memagent.store") / "lua"
-    return "\n".join((folder / f"{part}.lua").read_text(encoding="utf-8") for part in PARTS[name])
+    return "\n".join((folder / f"{part}.lua").read_text(encoding="utf-8") for part in parts)

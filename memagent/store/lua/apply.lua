@@ -13,16 +13,18 @@ end
 local forgotten = {}
 local touched = false
 
--- The memories to forget so that one more fits: dormant ones, never matched first, then the oldest last match (T32).
-local function victims(missing)
+-- The memories to forget so that one more fits: dormant ones, never matched first, then the oldest last match (T32). What waits for
+-- review goes before all of them, and nothing but that is forgotten for more of it.
+local function victims(missing, trusted)
   if not R.limits.forget or S.kind == 'global' then return nil end
   local found = {}
   for _, lane in ipairs(sorted_lanes(S)) do
-    local edge = '(' .. whole(dormant_before(lane, R.limits.days))
-    for _, key in ipairs(redis.call('ZRANGEBYSCORE', lane.set, '-inf', edge)) do
+    local edge = lane.review and '+inf' or '(' .. whole(dormant_before(lane, R.limits.days))
+    local keys = (trusted or lane.review) and redis.call('ZRANGEBYSCORE', lane.set, '-inf', edge) or {}
+    for _, key in ipairs(keys) do
       local memory = load(S, key)
       if memory.protected ~= '1' then
-        memory.last = tonumber(redis.call('ZSCORE', S.matched, key) or -1)
+        memory.last = lane.review and -2 or tonumber(redis.call('ZSCORE', S.matched, key) or -1)
         found[#found + 1] = memory
       end
     end
@@ -52,15 +54,17 @@ end
 -- The same words again: dates move, nothing is added. What the assistant says of itself keeps nothing alive.
 local function refresh(memory, edit)
   if by_the_user(edit.source) then
-    local lane = lanes_of(S)[memory.lane]
-    local row = {'updated', whole(R.now)}
+    local from = place_of(S, memory)
+    if edit.trusted == '1' then memory.trusted = '1' end
+    local lane = lane_for(S, memory.emb, memory, from)
+    local row = {'updated', whole(R.now), 'trusted', memory.trusted, 'lane', lane.n}
     if edit.source == 'user' then row[#row + 1] = 'protected'; row[#row + 1] = '1' end
     if STRENGTH[edit.source] > STRENGTH[memory.source] then
       row[#row + 1] = 'source'; row[#row + 1] = edit.source
     end
-    if edit.trusted == '1' then row[#row + 1] = 'trusted'; row[#row + 1] = '1' end
     redis.call('HSET', name_of(S, memory.key), unpack(row))
     enter(lane, memory.key, stamp_today(lane, R.today))
+    if lane.n ~= from.n then leave(S, from.n, memory.key) end
     touched = true
   end
   return outcome(memory.key, 'refreshed', nil, memory.value)
@@ -75,10 +79,10 @@ local function twin_of(edit, prior)
   return key and load(S, key) or nil
 end
 
-local function make_room()
+local function make_room(trusted)
   local missing = totals(S).entries + 1 - (R.limits.entries or math.huge)
   if missing <= 0 then return true end
-  local chosen = victims(missing)
+  local chosen = victims(missing, trusted)
   if not chosen then return false end
   for _, memory in ipairs(chosen) do
     forgotten[#forgotten + 1] = view(S, memory)
@@ -95,6 +99,7 @@ local function set(edit)
     from = load(S, edit.rename_from)
     if not from then return outcome(edit.key, 'missing') end
   end
+  if edit.rename_from == edit.key and not old then return outcome(edit.key, 'missing') end
   if old and (from or edit.create_only) then return outcome(edit.key, REFUSED, 'exists', old.value) end
   local prior = from or old
   local twin = not from and twin_of(edit, prior)
@@ -102,14 +107,15 @@ local function set(edit)
   if prior and not by_the_user(edit.source) and by_the_user(prior.source) then
     return outcome(edit.key, REFUSED, 'user_said_otherwise', prior.value)
   end
+  local byhand = edit.source == 'user'
+  local trusted = byhand or edit.trusted == '1'
   local refusal = over_tokens(totals(S).tokens - (prior and prior.tokens or 0), edit.tokens)
-  if not refusal and not prior and not make_room() then refusal = 'list_full' end
+  if not refusal and not prior and not make_room(trusted) then refusal = 'list_full' end
   if refusal then return outcome(edit.key, REFUSED, refusal, prior and prior.value) end
 
-  local byhand = edit.source == 'user'
-  local memory = {key = edit.key, value = edit.value, tokens = edit.tokens, source = edit.source, evidence = edit.evidence,
+  local memory = {key = edit.key, id = prior and prior.id or edit.id, value = edit.value, tokens = edit.tokens, source = edit.source, evidence = edit.evidence,
     terms = edit.terms, print = edit.print, updated = whole(R.now), created = prior and prior.created or whole(R.now),
-    protected = (byhand or prior and prior.protected == '1') and '1' or '0', trusted = byhand and '1' or edit.trusted,
+    protected = (byhand or prior and prior.protected == '1') and '1' or '0', trusted = trusted and '1' or '0',
     tags = edit.words and edit.tags or prior and prior.tags or '[]', words = edit.words or prior and prior.words or ''}
   local before, matched = snapshot(S, prior), prior and redis.call('ZSCORE', S.matched, prior.key)
   local vector = edit.vector and {emb = edit.emb, blob = ARGV[edit.vector]}

@@ -5,7 +5,7 @@ local S = scope_at(0, R.scope, R.kind)
 local memory = load(S, R.key)
 if not memory or memory.value ~= R.value then return 0 end
 local from, stamp = place_of(S, memory)
-local lane = lane_for(S, R.emb, memory.words, from)
+local lane = lane_for(S, R.emb, memory, from)
 if lane.n ~= from.n then
   enter(lane, R.key, carried_stamp(from, stamp, lane, R.today))
   leave(S, from.n, R.key)

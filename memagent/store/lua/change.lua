@@ -32,7 +32,7 @@ local function write(S, memory, prior, vector, stamp_for)
   elseif prior and prior.value == memory.value and prior.emb ~= NO_EMBEDDER then
     emb, blob = prior.emb, redis.call('HGET', name_of(S, prior.key), 'v_' .. prior.emb)
   end
-  local lane = lane_for(S, emb, memory.words, prior and lanes_of(S)[prior.lane])
+  local lane = lane_for(S, emb, memory, prior and lanes_of(S)[prior.lane])
   local stamp = stamp_for(lane)
   enter(lane, memory.key, stamp)  -- before leaving the old place: an empty lane is taken away
   if prior and (prior.key ~= memory.key or prior.emb ~= emb) and prior.emb ~= NO_EMBEDDER then

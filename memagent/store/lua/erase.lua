@@ -14,4 +14,10 @@ for _, name in ipairs(redis.call('ZRANGE', S.messages, 0, -1)) do
 end
 for _, lane in pairs(lanes_of(S)) do redis.call('DEL', lane.set) end
 redis.call('DEL', S.state, S.keys, S.matched, S.prints, S.history, S.lanes, S.messages)
+-- Turns under way count as applied from here on, so that none of them writes what was just erased.
+for _, once in ipairs(R.closed) do
+  local nothing = {outcomes = {}, forgotten = {}, totals = {tokens = 0, entries = 0}}
+  settle(S, {once = once, ttl = R.ttl}, {'applied', cjson.encode(nothing), 'erased', '1'})
+end
+redis.call('SREM', S.partitions, S.id)
 return cjson.encode(counts)

@@ -1,6 +1,7 @@
 -- Lanes: the memories of one scope that are searched together, and the dates that counted for them (docs/decay.md).
 --
--- A lane is one embedder and one set of tags, so what is not searched does not age. It lists the dates on which it was searched,
+-- A lane is one embedder and one set of tags, so what is not searched does not age. What waits for its user's review has lanes
+-- of its own, which are never searched and never seen. It lists the dates on which it was searched,
 -- each once; a memory has one number, the date of its last use (its stamp, the score in the lane's sorted set). Its unused days
 -- are the counted dates after its stamp, so the passing of a day writes one date, however many memories there are, and "dormant"
 -- is a range: every stamp before the seventh latest counted date.
@@ -25,7 +26,7 @@ local function lanes_of(S)
 end
 
 local function save_lane(S, lane)
-  redis.call('HSET', S.lanes, lane.n, cjson.encode({emb = lane.emb, words = lane.words, dates = lane.dates}))
+  redis.call('HSET', S.lanes, lane.n, cjson.encode({emb = lane.emb, words = lane.words, dates = lane.dates, review = lane.review}))
 end
 
 -- In numeric order, so that answers do not depend on how Lua keeps its tables.
@@ -36,15 +37,17 @@ local function sorted_lanes(S)
   return list
 end
 
--- `words` are folded tags joined by \31. A lane that is new takes over the dates of the one that its first memory is from.
-local function lane_for(S, emb, words, from)
-  local last = 0
+-- A memory's `words` are its folded tags joined by \31. A lane that is new takes over the dates of the one that its first memory
+-- is from.
+local function lane_for(S, emb, memory, from)
+  local last, words, review = 0, memory.words, memory.trusted == '0' or nil
   for _, lane in pairs(lanes_of(S)) do
-    if lane.emb == emb and lane.words == words then return lane end
+    if lane.emb == emb and lane.words == words and lane.review == review then return lane end
     last = math.max(last, tonumber(lane.n))
   end
   local n = whole(last + 1)
-  local lane = {n = n, set = S.lane .. n, emb = emb, words = words, dates = {unpack(from and from.dates or {})}}
+  local dates = {unpack(from and from.dates or {})}
+  local lane = {n = n, set = S.lane .. n, emb = emb, words = words, review = review, dates = dates}
   lane.like = from
   S.known[n] = lane
   save_lane(S, lane)
@@ -123,5 +126,5 @@ local function view(S, memory, stamp, matched)
   if matched == nil then matched = redis.call('ZSCORE', S.matched, memory.key) end
   return {key = memory.key, value = memory.value, tokens = memory.tokens, created = memory.created, updated = memory.updated,
     source = memory.source, protected = memory.protected, trusted = memory.trusted, evidence = memory.evidence,
-    tags = memory.tags, emb = memory.emb, unused = unused_days(lane, tonumber(stamp)), matched = matched or ''}
+    tags = memory.tags, emb = memory.emb, id = memory.id, unused = unused_days(lane, tonumber(stamp)), matched = matched or ''}
 end

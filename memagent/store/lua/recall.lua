@@ -22,8 +22,9 @@ local function spoken(tag)
   return true
 end
 
--- A keyword must have been said, a #channel must be this one, and both filters must pass (T20).
+-- A keyword must have been said, a #channel must be this one, and both filters must pass (T20). What waits for review is not seen.
 local function visible(lane)
+  if lane.review then return false end
   local keywords, channels = nil, nil
   for tag in string.gmatch(lane.words, '[^\31]+') do
     if string.sub(tag, 1, 1) == '#' then

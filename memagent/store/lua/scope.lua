@@ -2,16 +2,16 @@
 
 -- Fields of a memory's hash, besides its vector. `scope`, `lane`, `emb` and `terms` are what the index reads.
 local FIELDS = {'value', 'tokens', 'created', 'updated', 'source', 'protected', 'trusted', 'evidence', 'tags', 'words',
-  'terms', 'print', 'emb', 'lane'}
+  'terms', 'print', 'emb', 'lane', 'id'}
 local NO_EMBEDDER = 'none'
 local BATCH = 1000  -- arguments in one command: Lua's stack is not endless
 
--- The scope whose keys start at KEYS[11 * i + 1] (store/keys.py, script_keys).
+-- The scope whose keys start at KEYS[12 * i + 1] (store/keys.py, script_keys).
 local function scope_at(i, id, kind)
-  local k = 11 * i
+  local k = 12 * i
   return {id = id, kind = kind, state = KEYS[k + 1], keys = KEYS[k + 2], matched = KEYS[k + 3], prints = KEYS[k + 4],
     history = KEYS[k + 5], lanes = KEYS[k + 6], messages = KEYS[k + 7], consent = KEYS[k + 8], memory = KEYS[k + 9],
-    lane = KEYS[k + 10], receipt = KEYS[k + 11]}
+    lane = KEYS[k + 10], receipt = KEYS[k + 11], partitions = KEYS[k + 12]}
 end
 
 local function whole(number)
@@ -54,6 +54,7 @@ local function changed(S)
 end
 
 -- What came of one message or one write by hand, under its once-only name for as long as it may be asked for again.
+-- Every way of keeping something ends here, so here a user's scopes are noted.
 local function settle(S, R, fields)
   local clock = redis.call('TIME')
   local now = clock[1] * 1000 + clock[2] / 1000
@@ -61,4 +62,5 @@ local function settle(S, R, fields)
   redis.call('PEXPIRE', S.receipt .. R.once, R.ttl)
   redis.call('ZREMRANGEBYSCORE', S.messages, '-inf', now)
   redis.call('ZADD', S.messages, now + R.ttl, R.once)
+  if S.kind ~= 'shared' then redis.call('SADD', S.partitions, S.id) end
 end

@@ -1,0 +1,271 @@
+"""The queue of turns as the service uses it: accept, follow, look up, replay, erase, sweep."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections import OrderedDict
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+from memagent.errors import Busy, NoSuchTurn
+from memagent.memory import Scope, ScopeKind
+from memagent.store.keys import queue_name, turn_handle
+from memagent.turns import Durability, Status, Ticket
+from memagent.turns.news import LOOK_AGAIN_S, News
+from memagent.turns.payload import turn_id
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Mapping
+
+    from memagent.service import Context, Memagent
+    from memagent.service.receipt import RecallNote
+    from memagent.store.queues import Queues
+    from memagent.turn import Turn
+    from memagent.turns.meters import Meters
+    from memagent.turns.payload import Envelope
+    from memagent.turns.wakes import Wakes
+
+USER_FULL_RETRY_S = 2.0
+TOTAL_FULL_RETRY_S = 5.0
+NOTES_KEPT = 10_000
+"""Of contexts that were given and whose turns have not come yet: a few hundred bytes each."""
+
+SWEPT_AT_ONCE = 1_000
+UNSEEN_AFTER_S = 60.0
+"""An announced turn that is in no line after this long was never accepted."""
+
+FSYNC_MS = 2_000
+"""`everysec` flushes within this; a disk that takes longer is told of as not flushed."""
+
+
+class TurnQueue:
+    """Turns of all users. Every method may raise `StoreFault`."""
+
+    def __init__(
+        self, memory: Memagent, queues: Queues, wakes: Wakes, envelope: Envelope, meters: Meters
+    ) -> None:
+        self.memory = memory
+        self.meters = meters
+        self.wakes = wakes
+        self.news = News(queues)
+        self._queues = queues
+        self._envelope = envelope
+        self._options = memory.ports.options
+        self._notes: OrderedDict[tuple[str, str], RecallNote] = OrderedDict()
+
+    # -- handing over --------------------------------------------------------------------------------------------------
+
+    async def context(self, turn: Turn) -> Context:
+        """Memories for the answer to this turn; kept in mind, so that learning from it need not look again."""
+        started = perf_counter()
+        found = await self.memory.context(turn)
+        self.meters.recalled(found.note, seconds=perf_counter() - started)
+        if found.recalled is not None:
+            self._notes[turn.user, turn_id(turn)] = found.note
+            if len(self._notes) > NOTES_KEPT:
+                self._notes.popitem(last=False)
+        return found
+
+    async def accept(self, turn: Turn) -> Ticket:
+        """Take a turn, once per message id: it is kept until it is learned from or given up.
+
+        Raises `Busy` when the user's line or the whole queue is full, `NoUserKey` for a key that cannot be sealed, and
+        `StoreFault` when it is not certain that the turn was taken: hand it over again.
+        """
+        found, user = turn_id(turn), turn.user
+        payload = self._envelope.seal(turn, self._notes.get((user, found)))
+        now = self.memory.ports.clock()
+        if not await self._queues.announce(
+            user, found, at_ms=now.timestamp() * 1000, most=self._options.queue_total
+        ):
+            self.meters.refused.inc()
+            raise Busy("too many turns wait: come back later", retry_after_s=TOTAL_FULL_RETRY_S)
+        fields = {
+            "message_id": turn.message_id,
+            "conversation_id": turn.conversation_id,
+            "agent_id": turn.agent_id,
+            "accepted": now.isoformat(),
+        }
+        row, known = await self._queues.accept(
+            user, found, payload, fields, most=self._options.queue_per_user
+        )
+        if row is None:
+            await self._queues.withdraw([(user, found)])
+            self.meters.refused.inc()
+            raise Busy("too many turns of this user wait: come back later", retry_after_s=USER_FULL_RETRY_S)
+        ticket = ticket_of(user, row)
+        self._notes.pop((user, found), None)
+        if ticket.over:
+            await self._queues.withdraw([(user, found)])
+        elif not known or ticket.status is Status.QUEUED:
+            await self.wakes.wake(user, key=turn_handle(user, found))
+        return ticket
+
+    # -- looking ---------------------------------------------------------------------------------------------------------
+
+    async def ticket(self, user: str, found: str) -> Ticket:
+        """A turn as it stands; raises `NoSuchTurn`."""
+        row = await self._queues.turn(user, found)
+        if row is None:
+            raise NoSuchTurn(f"there is no turn `{found}`: it was never handed over, or its time is over")
+        return ticket_of(user, row)
+
+    async def follow(self, user: str, found: str) -> AsyncIterator[Ticket]:
+        """A turn as it stands, and again whenever that changes, until it is over. Raises `NoSuchTurn` when it is erased."""
+        seen: Ticket | None = None
+        async with self.news.of(turn_handle(user, found)) as changed:
+            while seen is None or not seen.over:
+                changed.clear()
+                ticket = await self.ticket(user, found)
+                if ticket != seen:
+                    seen = ticket
+                    yield ticket
+                    continue
+                try:
+                    async with asyncio.timeout(LOOK_AGAIN_S):
+                        await changed.wait()
+                except TimeoutError:
+                    continue
+
+    async def finished(self, user: str, found: str, *, timeout_s: float) -> Ticket:
+        """A turn when it is over, or as it stands after `timeout_s`."""
+        last: Ticket | None = None
+        try:
+            async with asyncio.timeout(timeout_s):
+                async for ticket in self.follow(user, found):
+                    last = ticket
+        except TimeoutError:
+            pass
+        return last or await self.ticket(user, found)
+
+    async def synced(self, ticket: Ticket, *, timeout_ms: int = FSYNC_MS) -> Ticket:
+        """The turn with `fsynced`, if its state reaches the disk in time; else as it stands."""
+        await self._queues.synced(ticket.user, ticket.id, timeout_ms=timeout_ms)
+        return await self.ticket(ticket.user, ticket.id)
+
+    # -- administration ----------------------------------------------------------------------------------------------------
+
+    async def dead_letters(self, *, limit: int) -> tuple[Ticket, ...]:
+        """What was given up, newest first."""
+        found = []
+        for user, each in await self._queues.buried(limit=limit):
+            row = await self._queues.turn(user, each)
+            if row is not None and row["status"] == Status.DEAD:
+                found.append(ticket_of(user, row))
+        return tuple(found)
+
+    async def replay(self, user: str, found: str) -> Ticket:
+        """Try a dead letter again, behind what waits now; raises `NoSuchTurn` when it is none."""
+        now_ms = self.memory.ports.clock().timestamp() * 1000
+        if not await self._queues.announce(user, found, at_ms=now_ms, most=self._options.queue_total):
+            raise Busy("too many turns wait: come back later", retry_after_s=TOTAL_FULL_RETRY_S)
+        if not await self._queues.replay(user, found):
+            await self._queues.withdraw([(user, found)])
+            raise NoSuchTurn(f"there is no dead letter `{found}` of this user")
+        await self._queues.unbury(user, found)
+        await self.wakes.wake(user, key=turn_handle(user, found))
+        return await self.ticket(user, found)
+
+    async def erase(self, user: str) -> dict[str, Any]:
+        """Erase everything of a user, turns under way included, and say what was erased and what remains where."""
+        for key in [key for key in self._notes if key[0] == user]:
+            del self._notes[key]
+        turns = await self._queues.erase(user)
+        under_way: dict[Scope, list[str]] = {}
+        for turn in turns:
+            if turn["status"] == Status.RUNNING:
+                scope = Scope(ScopeKind.USER, user, turn["agent_id"])
+                under_way.setdefault(scope, []).append(turn["message_id"])
+        scopes, _ = await self._queues.scopes(user)
+        erased = {"memories": 0, "vectors": 0, "changes": 0, "receipts": 0}
+        for scope in sorted(scopes | under_way.keys()):
+            counts = await self.memory.ports.store.erase(scope, closed=under_way.get(scope, ()))
+            for kind, count in counts.items():
+                erased[kind] = erased.get(kind, 0) + count
+        erased["dead_letters"] = sum(turn["status"] == Status.DEAD for turn in turns)
+        erased["turns"] = len(turns) - erased["dead_letters"]
+        return {
+            "user": user,
+            "erased": erased,
+            "remains": [*REMAINS, *([CLOSED_MARKS] if under_way else [])],
+            "keys_left": (await self._queues.scopes(user))[1],
+        }
+
+    async def measure(self) -> None:
+        """Bring the gauges up to date."""
+        waiting = await self._queues.waiting()
+        now_ms = self.memory.ports.clock().timestamp() * 1000
+        self.meters.waiting.set(waiting.turns)
+        self.meters.age.set(0.0 if waiting.oldest_ms is None else max(0.0, now_ms - waiting.oldest_ms) / 1000)
+        self.meters.dead.set(await self._queues.dead())
+        self.meters.workers.set(await self.wakes.workers())
+
+    async def sweep(self) -> None:
+        """Wake the lines that wait with nobody at work, and forget handles of what waits no more."""
+        now_ms = self.memory.ports.clock().timestamp() * 1000
+        before = now_ms - self._options.turn_lease_s * 1000
+        by_user: dict[str, list[tuple[str, float]]] = {}
+        for user, each, at in await self._queues.announced(before_ms=before, limit=SWEPT_AT_ONCE):
+            by_user.setdefault(user, []).append((each, at))
+        for user, announced in by_user.items():
+            line = await self._queues.look(user, [each for each, _ in announced])
+            gone = [
+                (user, each)
+                for (each, at), status in zip(announced, line.statuses, strict=True)
+                if (status in {Status.DONE, Status.DEAD})
+                or (not status and at < now_ms - UNSEEN_AFTER_S * 1000)
+            ]
+            await self._queues.withdraw(gone)
+            if line.length and not line.held and line.wait_ms <= 0:
+                await self.wakes.wake(user, key=queue_name(user))
+
+
+REMAINS = (
+    {
+        "what": "the user's own switches (memory on or off)",
+        "where": "Redis",
+        "until": "somebody sets them anew",
+    },
+    {
+        "what": "what was erased, as it was written",
+        "where": "Redis' append-only file and its replicas' files",
+        "until": "the next rewrite (`BGREWRITEAOF` makes one now)",
+    },
+    {
+        "what": "what was erased, as it was then",
+        "where": "snapshots and backups of Redis",
+        "until": "your own rule for backups deletes them",
+    },
+    {
+        "what": "memories of shared scopes that came from this user's words",
+        "where": "Redis",
+        "until": "they are deleted there: they belong to everybody who shares them",
+    },
+    {"what": "ids of turns, no text", "where": "logs", "until": "your own rule for logs deletes them"},
+)
+
+CLOSED_MARKS = {
+    "what": "ids of messages that were being learned from, so that they write nothing any more",
+    "where": "Redis",
+    "until": "an hour from now",
+}
+
+
+def ticket_of(user: str, row: Mapping[str, str]) -> Ticket:
+    """A turn from its fields."""
+    status = Status(row["status"])
+    done = Durability.APPLIED if status is Status.DONE else Durability.ACCEPTED
+    return Ticket(
+        user=user,
+        id=row["id"],
+        message_id=row["message_id"],
+        conversation_id=row["conversation_id"],
+        agent_id=row["agent_id"],
+        status=status,
+        durability=Durability.FSYNCED if row.get("synced") == status else done,
+        accepted_at=row["accepted"],
+        attempts=int(row.get("attempts", "0")),
+        error=json.loads(row["error"]) if "error" in row and status is not Status.DONE else None,
+        receipt=json.loads(row["receipt"]) if "receipt" in row else None,
+    )
