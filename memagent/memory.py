@@ -75,7 +75,7 @@ class Memory:
     `tokens` counts the value in o200k. `unused_days` are counted days without a match (T02); `dormant` is `unused_days`
     at or over the threshold (T21) and always false while decay is off. `searched` is false while the memory has no vector
     of the current embedder: it neither ages nor comes back (T48). `trusted` is false until the user accepts what a tool
-    or a quotation brought in.
+    or a quotation brought in: it is seen in no prompt, and does not age. `id` is 24 hex digits that stay through a rename.
     """
 
     key: str
@@ -92,6 +92,7 @@ class Memory:
     last_matched_at: datetime | None = None
     evidence: Evidence = field(default_factory=Evidence)
     tags: tuple[str, ...] = ()
+    id: str = ""
 
 
 @dataclass(frozen=True, slots=True)

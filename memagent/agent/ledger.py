@@ -7,12 +7,12 @@ says so. The store checks the limits once more in its atomic step; this ledger i
 from __future__ import annotations
 
 import json
-import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from memagent.admission import RESERVED_KEY, normal_key, utf16_length
 from memagent.agent.tools import DELETE_MEMORY, SET_MEMORY, ToolOutcome, ToolStatus, arguments, specs
-from memagent.lexicon import fingerprint, fold, terms
+from memagent.lexicon import fingerprint, terms
 from memagent.memory import MAX_KEY_CHARS, Source
 from memagent.store import DeleteMemory, SetMemory
 from memagent.tokens import well_formed
@@ -25,22 +25,6 @@ if TYPE_CHECKING:
     from memagent.memory import ToolCall
     from memagent.store import Edit
     from memagent.tokens import CountTokens
-
-RESERVED_KEY = "nothing"
-"""LibreChat keeps this key for "no memory" and refuses to write it (B12)."""
-
-_NOT_IN_A_KEY = re.compile(r"[^a-z0-9_]+")
-
-
-def utf16_length(text: str) -> int:
-    """Length in UTF-16 code units, as JavaScript counts it."""
-    return len(text) + sum(character > "\uffff" for character in text)
-
-
-def normal_key(key: str) -> str:
-    """Fold a key of the agent's own making to `[a-z0-9_]+`: `Größe (cm)` is `grosse_cm`; empty when nothing is left."""
-    return _NOT_IN_A_KEY.sub("_", fold(key)).strip("_")
-
 
 @dataclass(frozen=True, slots=True)
 class Held:
