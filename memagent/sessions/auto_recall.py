@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import html
 import logging
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from memagent.errors import MemagentError
@@ -114,7 +114,9 @@ class AutoRecall:
 
     async def _answers(self, owner: str, question: Question, *, now: datetime) -> Sequence[Answer]:
         limit = max(self._policy.limit, self._policy.start_limit) * 2
-        policy = replace(SearchPolicy(), limit=limit, min_score=0.0)
+        weight, _ = SearchPolicy().weights
+        # What the floor is worth without a word in common.
+        policy = SearchPolicy(limit=limit, min_score=weight * self._policy.floor)
         asked: list[Awaitable[Answer]] = []
         if self._notes is not None:
             asked.append(
@@ -124,9 +126,7 @@ class AutoRecall:
             )
         if self._turns is not None:
             asked.append(
-                search_turns(
-                    self._turns, owner, question.text, now=now, limit=limit, min_score=0.0, question=question
-                )
+                search_turns(self._turns, owner, question.text, now=now, policy=policy, question=question)
             )
         if self._facts is not None:
             asked.append(self._facts.search(owner, question.text, now=now, policy=policy, question=question))
@@ -134,9 +134,9 @@ class AutoRecall:
 
     def _counts(self, hit: Hit, session: str) -> bool:
         """Near enough by the embedder's own measure, or with every word of the prompt in it (O73, O81)."""
-        if session and hit.source == SOURCE_TURNS and hit.path == session_path(session):
-            return False
-        return hit.exact or hit.parts.get("vector", 0.0) >= self._policy.floor
+        if hit.source == SOURCE_TURNS:
+            return not session or hit.path != session_path(session)
+        return hit.exact or hit.parts.get("vector", 0.0) >= self._policy.floor - 1e-6
 
 
 async def _answered(asked: Awaitable[Answer]) -> Answer:

@@ -138,9 +138,8 @@ class MemoryTools:
         if self._notes is not None:
             answers.append(await search_notes(self._notes, query, now=now, policy=policy, question=question))
         if self._turns is not None:
-            limits: dict[str, Any] = {"limit": policy.limit, "min_score": policy.min_score}
             answers.append(
-                await search_turns(self._turns, self._owner, query, now=now, question=question, **limits)
+                await search_turns(self._turns, self._owner, query, now=now, policy=policy, question=question)
             )
         return answers
 

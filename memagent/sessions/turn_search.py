@@ -1,21 +1,18 @@
 """Searching what was literally said: the turns of one owner, each with what stands around it.
 
-A bare turn ("yes, last Tuesday") says little by itself. Every candidate is scored with its neighbours, its date, its
+A bare turn ("yes, last Tuesday") says little by itself. Every turn is ranked together with its neighbours, its date, its
 speaker and its session; what these are worth is `sessions.ranking`'s business.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
 from typing import TYPE_CHECKING
 
-from memagent.lexicon import fold
 from memagent.sessions.candidates import ask, candidates_of, find
-from memagent.sessions.dates import named_dates
-from memagent.sessions.features import Features, weigh
 from memagent.sessions.lexical import text_score
 from memagent.sessions.notes import STALE
-from memagent.sessions.search import SOURCE_TURNS, Answer, Hit, calibrated, hit_of
+from memagent.sessions.ranking import REACH, rank
+from memagent.sessions.search import SOURCE_TURNS, Answer, SearchPolicy, calibrated, hit_of
 from memagent.sessions.vectors import passage_id
 
 if TYPE_CHECKING:
@@ -23,12 +20,13 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from memagent.sessions.candidates import Candidate, Found, Question
-    from memagent.sessions.dates import NamedDate
+    from memagent.sessions.ranking import Features, Ranked
+    from memagent.sessions.search import Hit
     from memagent.sessions.turns import TurnIndex
     from memagent.sessions.vectors import Generation
 
 CANDIDATES = 50
-"""Turns that are looked at closely, from either side; their neighbours come on top."""
+"""Turns that are looked at closely, from either side; what is said around them comes on top."""
 
 Place = tuple[str, int]
 """Session path and number of a turn."""
@@ -40,84 +38,69 @@ async def search_turns(
     text: str,
     *,
     now: datetime,
-    limit: int = 6,
-    min_score: float = 0.35,
+    policy: SearchPolicy | None = None,
     question: Question | None = None,
+    weights: Features | None = None,
 ) -> Answer:
-    """The turns of `owner` that answer `text`, each once; none for a blank text.
+    """The turns of `owner` that answer `text`, each once, best first; none for a blank text.
 
-    A turn with every word of the question passes whatever its score. Raises `EmbedderFault`, `StoreFault`.
+    The policy's floor holds for what a turn and the turns beside it are worth on their own, as notes are scored; a turn
+    with every word of the question passes it. The scores that come back keep the order of the ranking, on the scale of
+    the notes'. Raises `EmbedderFault`, `StoreFault`.
     """
     live = await index.live(owner)
     if live is None or not text.strip():
         return Answer()
+    policy = policy or SearchPolicy()
     question = question or await ask(text, index.embedder)
-    found = await find(index.vectors, live, question, limit=CANDIDATES)
-    around = await _around(index, live, question, found)
-    hits = _ranked(question, found.candidates, around, now=now)
-    passing = [hit for hit in hits if hit.exact or hit.score >= min_score]
+    found = await find(index.vectors, live, question, limit=max(CANDIDATES, policy.candidates))
+    turns = [*found.candidates, *await _around(index, live, question, found)]
+    ranked = rank(question, turns, found.frequencies, now=now, weights=weights)
+    hits = _hits(ranked, question, policy)
     behind = "" if live.embedder == question.embedder else STALE
-    return Answer(tuple(passing[:limit]), behind)
+    return Answer(tuple(hits[: policy.limit]), behind)
 
 
 async def _around(
     index: TurnIndex, live: Generation, question: Question, found: Found
-) -> Mapping[Place, Candidate]:
-    """The turns before and after the candidates, by place; of a turn in pieces, its first."""
+) -> Sequence[Candidate]:
+    """What is said around the candidates and is none itself; of a turn in pieces, its first."""
     places = {_place(candidate) for candidate in found.candidates}
-    near = {(path, number + step) for path, number in places for step in (-1, 1) if number + step > 0}
+    steps = [step for step in range(-REACH, REACH + 1) if step]
+    near = {(path, number + step) for path, number in places for step in steps if number + step > 0} - places
     rows = await index.vectors.fetch(
         live, [passage_id(path, number, number) for path, number in sorted(near)]
     )
-    return {
-        _place(each): each for each in candidates_of(live, question, list(rows.values()), found.frequencies)
-    }
+    return candidates_of(live, question, list(rows.values()), found.frequencies)
 
 
-def _ranked(
-    question: Question, candidates: Sequence[Candidate], around: Mapping[Place, Candidate], *, now: datetime
-) -> list[Hit]:
-    dates = named_dates(question.text, today=now.date())
-    asked = {fold(word) for word in question.text.replace("'", " ").split()}
-    sessions: dict[str, list[float]] = defaultdict(list)
-    for candidate in candidates:
-        sessions[candidate.passage.path].append(text_score(candidate.words))
-    best: dict[Place, Hit] = {}
-    for candidate in candidates:
-        features = _features(candidate, question, around, dates, asked)
-        features["session"] = max(sessions[candidate.passage.path])
-        score = weigh(known := Features(**features))
-        hit = hit_of(candidate, question, source=SOURCE_TURNS, score=score, parts=known.to_dict())
-        place = _place(candidate)
-        if place not in best or hit.score > best[place].score:
-            best[place] = hit
-    return sorted(best.values(), key=lambda hit: (-hit.score, hit.path, hit.start_line))
+def _hits(ranked: Sequence[Ranked], question: Question, policy: SearchPolicy) -> list[Hit]:
+    """The first piece of each turn that the floor lets pass, in the order of the ranking."""
+    worth = _worth([each.candidate for each in ranked], question, policy)
+    scale = max(worth.values(), default=0.0)
+    hits: dict[Place, Hit] = {}
+    for each in ranked:
+        path, number = place = _place(each.candidate)
+        support = max(worth.get((path, number + step), 0.0) for step in (-1, 0, 1))
+        if place in hits or not (each.candidate.exact or support >= max(policy.min_score - 1e-6, 1e-6)):
+            continue
+        parts = {**each.features.to_dict(), "support": support}
+        hits[place] = hit_of(
+            each.candidate, question, source=SOURCE_TURNS, score=each.score * scale, parts=parts
+        )
+    return list(hits.values())
 
 
-def _features(
-    candidate: Candidate,
-    question: Question,
-    around: Mapping[Place, Candidate],
-    dates: Sequence[NamedDate],
-    asked: set[str],
-) -> dict[str, float]:
-    passage = candidate.passage
-    path, number = _place(candidate)
-    neighbours = [around[place] for place in ((path, number - 1), (path, number + 1)) if place in around]
-    speaker = {fold(word) for word in passage.label.split()}
-    said_then = bool(passage.at) and any(date.holds(passage.at.date()) for date in dates if passage.at)
-    return {
-        "words": text_score(candidate.words),
-        "vector": _vector(candidate, question),
-        "near_words": max((text_score(each.words) for each in neighbours), default=0.0),
-        "near_vector": max((_vector(each, question) for each in neighbours), default=0.0),
-        "date": float(said_then),
-        "speaker": float(bool(speaker & asked)),
-    }
-
-
-def _vector(candidate: Candidate, question: Question) -> float:
-    return 0.0 if candidate.cosine is None else calibrated(candidate.cosine, question.floor)
+def _worth(turns: Sequence[Candidate], question: Question, policy: SearchPolicy) -> Mapping[Place, float]:
+    """What each turn is worth by itself, scored as a note is."""
+    hybrid = any(turn.cosine is not None for turn in turns)
+    vector_weight, text_weight = policy.weights if hybrid else (0.0, 1.0)
+    worth: dict[Place, float] = {}
+    for turn in turns:
+        vector = 0.0 if turn.cosine is None else calibrated(turn.cosine, question.floor)
+        score = vector_weight * vector + text_weight * text_score(turn.words)
+        worth[_place(turn)] = max(worth.get(_place(turn), 0.0), score)
+    return worth
 
 
 def _place(candidate: Candidate) -> Place:

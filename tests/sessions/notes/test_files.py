@@ -198,6 +198,31 @@ def test_o63_what_stands_in_a_note_is_never_rewritten(workspace: Workspace, writ
     assert workspace.read("memory/2026-02-03.md").endswith("\nflushed\n")
 
 
+def test_o65_whatever_saves_on_one_evening_saves_to_the_users_day(workspace: Workspace) -> None:
+    """The flush names the file, the reset gives the day: 23:30 in Hanoi is one date for both."""
+    workspace.append("memory/2026-02-03.md", "flushed")
+    workspace.append_note(date(2026, 2, 3), "reset")
+
+    assert paths(workspace) == ["memory/2026-02-03.md"]
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["MEMORY.md", "memory/a.md", "memory/2026-02-03-trip.md", "memory/2026-02-30.md", "x/2026-02-03.md"],
+)
+def test_o63_every_file_but_a_daily_note_is_read_only_for_a_flush(workspace: Workspace, path: str) -> None:
+    with pytest.raises(BadRequest):
+        workspace.append(path, "text")
+    assert paths(workspace) == []
+
+
+def test_o63_a_note_that_ended_in_mid_line_is_not_joined(workspace: Workspace, write: Write) -> None:
+    write("memory/2026-02-03.md", "cut sho")
+    workspace.append("memory/2026-02-03.md", "flushed")
+
+    assert workspace.read("memory/2026-02-03.md") == "cut sho\n\nflushed\n"
+
+
 def test_o63_an_empty_note_is_not_written(workspace: Workspace) -> None:
     with pytest.raises(BadRequest):
         workspace.append_note(date(2026, 2, 3), " \n ")

@@ -10,6 +10,8 @@ import pytest
 
 from memagent.errors import BadRequest, EmbedderFault, NotFound
 from memagent.sessions.facts import Category, Facts
+from memagent.sessions.ranking import Features
+from memagent.sessions.search import SearchPolicy
 from memagent.sessions.turn_search import search_turns
 from memagent.sessions.turns import TurnIndex, Utterance, session_path
 from tests.sessions.notes.note_cases import NOW, AngledEmbedder, CountingEmbedder
@@ -30,8 +32,12 @@ async def texts(index: TurnIndex, owner: str = "ann", session: str = "s1") -> li
     return [row.text for row in await index.rows(owner, session_path(session))]
 
 
-async def found(index: TurnIndex, text: str, owner: str = "ann", **more: Any) -> list[str]:
-    return [hit.citation for hit in (await search_turns(index, owner, text, now=NOW, **more)).hits]
+async def found(
+    index: TurnIndex, text: str, owner: str = "ann", *, min_score: float = 0.35, weights: Any = None
+) -> list[str]:
+    policy = SearchPolicy(min_score=min_score)
+    answer = await search_turns(index, owner, text, now=NOW, policy=policy, weights=weights)
+    return [hit.citation for hit in answer.hits]
 
 
 async def test_a_turn_is_found_with_its_session_date_and_speaker(
@@ -100,24 +106,37 @@ async def test_a_cited_turn_can_be_read(vectors: VectorStore, embedder: Counting
             await index.read("ann", path, first=first, count=count)
 
 
-async def test_the_neighbouring_turn_the_speaker_and_the_date_lift_a_turn(vectors: VectorStore) -> None:
-    index = TurnIndex(vectors, AngledEmbedder({"lovely": 0.6, "indeed": 0.6}))
+async def test_a_turn_is_found_by_what_is_said_beside_it(vectors: VectorStore) -> None:
+    index = TurnIndex(vectors, AngledEmbedder({"lovely": 0.4, "indeed": 0.4, "Which": 0.9}))
     await index.say("ann", [
-        said(1, "Which race did you run for charity?", session="s1"), said(2, "It was lovely", session="s1"),
+        said(1, "Which race did you run for charity?"), said(2, "It was lovely"),
         said(5, "something else", session="s2"), said(6, "It was indeed", session="s2"),
     ])  # fmt: skip
-    assert (await found(index, "charity race", min_score=0.0))[:2] == [
-        "sessions/s1#L1-L1",
-        "sessions/s1#L2-L2",
-    ]
 
+    assert await found(index, "charity race") == ["sessions/s1#L1-L1", "sessions/s1#L2-L2"]
+
+
+async def test_speaker_and_date_are_worth_what_the_weights_say(vectors: VectorStore) -> None:
+    index = TurnIndex(vectors, AngledEmbedder({"lovely": 0.6, "indeed": 0.6}))
     late = AT + timedelta(days=60)
     await index.say(
-        "ben", [said(1, "It was lovely", speaker="Mel"), said(1, "It was indeed", session="s2", at=late)]
+        "ann", [said(1, "It was lovely", speaker="Mel"), said(1, "It was indeed", session="s2", at=late)]
     )
-    assert (await found(index, "What did Caroline say?", "ben", min_score=0.0))[0] == "sessions/s2#L1-L1"
-    assert (await found(index, "What did Mel say?", "ben", min_score=0.0))[0] == "sessions/s1#L1-L1"
-    assert (await found(index, "What was it in July 2023?", "ben", min_score=0.0))[0] == "sessions/s2#L1-L1"
+
+    async def first(text: str) -> str:
+        return (await found(index, text, weights=Features(vector=1.0, speaker=0.5, date=0.5)))[0]
+
+    assert await first("What did Caroline say?") == "sessions/s2#L1-L1"
+    assert await first("What did Mel say?") == "sessions/s1#L1-L1"
+    assert await first("What was it in July 2023?") == "sessions/s2#L1-L1"
+
+
+async def test_the_best_of_nothing_is_still_nothing(vectors: VectorStore) -> None:
+    index = TurnIndex(vectors, AngledEmbedder({"near": 0.1, "far": 0.05}))
+    await index.say("ann", [said(1, "near"), said(9, "far")])
+
+    assert await found(index, "question") == []
+    assert await found(index, "question", min_score=0.05) == ["sessions/s1#L1-L1"]
 
 
 async def test_a_turn_with_every_word_passes_the_floor(vectors: VectorStore) -> None:
@@ -135,7 +154,7 @@ async def test_turns_said_while_the_embedder_is_down_are_found_by_words_and_mend
     await index.say("ann", [said(1, "the dog is called Rex")])
     embedder.down = True
     assert (await index.say("ann", [said(2, "the cat is called Mochi")])).unembedded == 1
-    assert await found(TurnIndex(vectors, None), "Mochi") == ["sessions/s1#L2-L2"]
+    assert (await found(TurnIndex(vectors, None), "Mochi"))[0] == "sessions/s1#L2-L2"
     with pytest.raises(EmbedderFault):
         await index.catch_up("ann")
     embedder.down = False
