@@ -15,7 +15,7 @@ from redis import exceptions
 from memagent.errors import BadRequest, EngineMissing, IndexDrift, StoreFault, StoreUnavailable
 from memagent.store import Limits, RecallQuery, SetMemory
 from memagent.store.connection import connect
-from memagent.store.embedded import EmbeddedRedis, find_binaries, until
+from memagent.store.embedded import EmbeddedRedis, answers, find_binaries, until
 from memagent.store.faults import mapped, redis_errors
 from memagent.store.keeper import running_pid
 from memagent.store.redis import RedisStore
@@ -221,7 +221,10 @@ async def test_without_the_query_engine_opening_says_so_and_memory_without_searc
     )
     try:
         url = f"unix://{socket}"
-        await until(socket.exists)
+        for _ in range(1_000):
+            if await answers(socket):
+                break
+            await asyncio.sleep(0.01)
         with pytest.raises(EngineMissing, match="docker run"):
             await RedisStore.open(url, embedder_id=EMBEDDER, dimensions=DIMENSIONS)
         async with opened(url, "ma", embedder_id="", dimensions=0) as store:
