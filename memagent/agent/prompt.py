@@ -80,7 +80,10 @@ def default_instructions(rules: Rules) -> str:
 
 
 def status(memories: Sequence[Memory], rules: Rules) -> str:
-    """Render usage, limit and what is left (never negative) where a limit is set, then every memory with its key."""
+    """Render usage, limit and what is left (never negative) where a limit is set, then every memory with its key.
+
+    What is not trusted takes its room and is not shown: the words of a tool must not come back as the user's.
+    """
     used = sum(memory.tokens for memory in memories)
     limit = rules.token_limit
     return render(
@@ -88,5 +91,5 @@ def status(memories: Sequence[Memory], rules: Rules) -> str:
         used=used,
         token_limit=plain_number(limit),
         remaining=plain_number(max((limit or 0) - used, 0)),
-        memories=keyed_listing(memories),
+        memories=keyed_listing(memory for memory in memories if memory.trusted),
     )

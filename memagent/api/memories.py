@@ -88,6 +88,12 @@ async def undo(
     return change_json(await memory_of(request).undo(scope, change))
 
 
+@router.get("/memories:review", summary="What waits for the user", response_model=list[MemoryView])
+async def review(request: Request, scope: ReadScope) -> list[dict[str, Any]]:
+    """Brought in by a tool or a quotation, and in no prompt until it is accepted."""
+    return [as_json(each) for each in await memory_of(request).review(scope)]
+
+
 @router.post("/memories:accept", summary="Accept a memory that was not trusted", response_model=MemoryView)
 async def accept(
     request: Request,
@@ -95,9 +101,7 @@ async def accept(
     key: Annotated[str, Body(embed=True, min_length=1, max_length=MAX_KEY_CHARS)],
 ) -> dict[str, Any]:
     """A memory from a tool or a quotation counts as the user's own words from here on."""
-    memory = memory_of(request)
-    found = await memory.get(scope, key)
-    return as_json(await memory.put(scope, key, found.value))
+    return as_json(await memory_of(request).accept(scope, key))
 
 
 @router.get("/memories:export", summary="Everything remembered, as `import` takes it back")

@@ -6,15 +6,16 @@ from typing import TYPE_CHECKING, Any
 
 from memagent.errors import NoSuchMemory, NoSuchTurn
 from memagent.memory import Message, Scope, ScopeKind, Source
-from memagent.service import hands, transfer
+from memagent.service import erasure, hands, transfer
 from memagent.service.observe import observe
 from memagent.service.recall import Context, context, recall
 from memagent.turn import Turn
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from memagent.memory import Memory
+    from memagent.service.erasure import Eraser, Erasure
     from memagent.service.ports import Ports
     from memagent.service.receipt import RecallNote, Receipt
     from memagent.service.transfer import ImportReport
@@ -99,6 +100,18 @@ class Memagent:
             rename_from=rename_from,
         )
 
+    async def scopes(self, user: str) -> tuple[Scope, ...]:
+        """Where anything is kept of this user: the own pool, partitions of agents, the global memories."""
+        return await self.ports.store.scopes(user)
+
+    async def review(self, user: str | Scope) -> tuple[Memory, ...]:
+        """What waits for the user: brought in by a tool or a quotation, and in no prompt until it is accepted."""
+        return tuple(memory for memory in await self.list(user) if not memory.trusted)
+
+    async def accept(self, user: str | Scope, key: str) -> Memory:
+        """Accept one memory that was not trusted; raises `NoSuchMemory`. `forget` is how it is turned down."""
+        return await hands.accept(self.ports, scope_of(user), key)
+
     async def forget(self, user: str | Scope, key: str) -> None:
         """Delete one memory; raises `NoSuchMemory`."""
         await hands.forget(self.ports, scope_of(user), key)
@@ -138,6 +151,17 @@ class Memagent:
     async def erase(self, user: str | Scope) -> Mapping[str, int]:
         """Erase everything of a scope: memories, vectors, history, receipts; counts per kind."""
         return await self.ports.store.erase(scope_of(user))
+
+    async def erase_user(
+        self,
+        user: str,
+        *,
+        closed: Mapping[Scope, Sequence[str]] | None = None,
+        preferences: bool = False,
+        also: Sequence[Eraser] = (),
+    ) -> Erasure:
+        """Erase everything that is kept of a user, and report what went and what remains where."""
+        return await erasure.erase_user(self.ports, user, closed=closed, preferences=preferences, also=also)
 
 
 def scope_of(user: str | Scope) -> Scope:

@@ -1,4 +1,4 @@
-"""What a person does to memories by hand: put, rename, forget, undo, switch off and on.
+"""What a person does to memories by hand: put, rename, accept, forget, undo, switch off and on.
 
 Everything here is tied to no turn, so nothing is ever forgotten to make room (T39): a full list refuses.
 """
@@ -67,6 +67,10 @@ async def put(
         create_only=create_only,
         rename_from=rename_from,
     )
+    return await _by_hand(ports, scope, edit)
+
+
+async def _by_hand(ports: Ports, scope: Scope, edit: SetMemory) -> Memory:
     applied = await ports.store.apply(scope, [edit], limits=limits(ports, scope), now=ports.clock())
     if applied.opted_out:
         raise PersonalizationOff(OPTED_OUT)
@@ -75,8 +79,28 @@ async def put(
     written = await ports.store.get(scope, outcome.key)
     if written is None:
         raise Conflict(
-            f"`{key}` was deleted by someone else at the same moment; write it again if it should stay"
+            f"`{edit.key}` was deleted by someone else at the same moment; write it again if it should stay"
         )
+    return written
+
+
+async def accept(ports: Ports, scope: Scope, key: str) -> Memory:
+    """Take what a tool or a quotation brought in for the user's own words: from here on it is recalled, and protected (T33).
+
+    What is trusted already stays as it is. Raises `NoSuchMemory`, `PersonalizationOff`.
+    """
+    refuse_if_off(ports)
+    found = await ports.store.get(scope, key)
+    if found is None:
+        raise NoSuchMemory(f"there is no memory under `{key}`")
+    if found.trusted:
+        return found
+    edit = SetMemory(
+        key, found.value, found.tokens, source=Source.USER, terms=terms(found.value), rename_from=key
+    )
+    written = await _by_hand(ports, scope, edit)
+    # Words that changed meanwhile are replaced by those the user saw, which have no vector yet.
+    await embed_unsearched(ports, scope)
     return written
 
 

@@ -90,8 +90,10 @@ async def observe(ports: Ports, turn: Turn, *, recalled: RecallNote | None) -> R
     watch.lap("recall")
     blank = replace(blank, recall=note)
     try:
-        injected = injected_words(memory for held in (*others, memories) for memory in held)
-        receipt = await _learn(ports, turn, memories, agent=agent, injected=injected, receipt=blank, watch=watch)
+        injected = injected_words(memory for held in (*others, memories) for memory in held if memory.trusted)
+        receipt = await _learn(
+            ports, turn, memories, agent=agent, injected=injected, receipt=blank, watch=watch
+        )
     except StoreFault:
         raise
     except MemagentError as fault:

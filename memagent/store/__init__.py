@@ -299,6 +299,14 @@ class Store(Protocol):
 
     async def set_preference(self, user: str, name: str, value: bool) -> None: ...  # noqa: FBT001
 
+    async def erase_preferences(self, user: str) -> int:
+        """Erase all switches of a user; how many there were."""
+        ...
+
+    async def keys_of(self, user: str) -> int:
+        """How many keys the user has in all. Walks the key space: for the report of an erasure, never on the way of a turn."""
+        ...
+
     async def unsearched(
         self, scope: Scope | None, embedder: str, *, limit: int = 100
     ) -> tuple[Unsearched, ...]:

@@ -35,7 +35,6 @@ NO_EMBEDDER = "none"
 _LETTERS = {ScopeKind.USER: "u", ScopeKind.GLOBAL: "g", ScopeKind.SHARED: "s"}
 _KINDS = {letter: kind for kind, letter in _LETTERS.items()}
 _PER_SCOPE = ("s", "k", "u", "f", "h", "l", "i")
-_OF_A_SCOPE = frozenset((*_PER_SCOPE, "m", "b", "r"))
 
 
 def scope_id(scope: Scope) -> str:
@@ -124,15 +123,6 @@ def news_channel(prefix: str) -> str:
 def user_keys_pattern(prefix: str, user: str) -> str:
     """A pattern of every key that a user has here. An encoded name holds none of a pattern's signs."""
     return f"{prefix}:?:{queue_name(user)}*"
-
-
-def scope_of_key(prefix: str, name: str) -> Scope | None:
-    """The scope that a key belongs to, or None for a key of the user's as a whole (turns, preferences)."""
-    kind, _, rest = name.removeprefix(f"{prefix}:").partition(":")
-    if kind not in _OF_A_SCOPE:
-        return None
-    end = rest.index(":", rest.index(":", rest.index("}")) + 1) + 1
-    return scope_from_id(rest[:end])
 
 
 def scope_and_key(prefix: str, name: str) -> tuple[Scope, str]:

@@ -14,9 +14,7 @@ from memagent.store.keys import (
     of_handle,
     queue_keys,
     queue_name,
-    scope_of_key,
     turn_handle,
-    user_keys_pattern,
     waiting_key,
 )
 from memagent.store.rows import dumps
@@ -26,10 +24,6 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping, Sequence
 
     from redis.asyncio import Redis
-
-    from memagent.memory import Scope
-
-SCAN_BATCH = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,7 +216,7 @@ class Queues:
         with redis_errors("counting dead letters"):
             return int(await self.client.zcard(dead_key(self.prefix)))
 
-    # -- news, erasure ---------------------------------------------------------------------------------------------------
+    # -- news ---------------------------------------------------------------------------------------------------
 
     @asynccontextmanager
     async def news(self) -> AsyncIterator[AsyncIterator[str]]:
@@ -242,19 +236,6 @@ class Queues:
             yield heard()
         finally:
             await listener.aclose()  # type: ignore[no-untyped-call]
-
-    async def scopes(self, user: str) -> tuple[frozenset[Scope], int]:
-        """All scopes of a user that have anything here, and how many keys that user has. Walks the key space once."""
-        scopes, keys = set(), 0
-        with redis_errors("looking for what is kept of a user"):
-            async for name in self.client.scan_iter(
-                match=user_keys_pattern(self.prefix, user), count=SCAN_BATCH
-            ):
-                keys += 1
-                found = scope_of_key(self.prefix, name.decode())
-                if found is not None:
-                    scopes.add(found)
-        return frozenset(scopes), keys
 
     # -- the one door ----------------------------------------------------------------------------------------------------
 

@@ -24,6 +24,7 @@ from memagent.store.keys import (
     scope_from_id,
     scope_id,
     script_keys,
+    user_keys_pattern,
 )
 from memagent.store.prefixes import Prefixes
 from memagent.store.rows import (
@@ -61,6 +62,8 @@ RETRY_WINDOW_S = 600
 
 CLOSED_FOR_S = 3_600
 """How long a turn that was under way at an erasure is kept from writing: longer than any call of a model takes."""
+
+SCAN_BATCH = 1_000
 
 HISTORY_CHANGES = 500
 """Per scope; the oldest lines go first."""
@@ -306,6 +309,19 @@ class RedisStore:
     async def set_preference(self, user: str, name: str, value: bool) -> None:  # noqa: FBT001  the port's signature
         with redis_errors("saving a preference"):
             await self.client.hset(self._consent(user), name, "1" if value else "0")
+
+    async def erase_preferences(self, user: str) -> int:
+        with redis_errors("erasing preferences"):
+            async with self.client.pipeline(transaction=True) as pipeline:
+                pipeline.hlen(self._consent(user))
+                pipeline.delete(self._consent(user))
+                switches, _ = await pipeline.execute()
+        return int(switches)
+
+    async def keys_of(self, user: str) -> int:
+        pattern = user_keys_pattern(self.prefix, user)
+        with redis_errors("counting what is kept of a user"):
+            return sum([1 async for _ in self.client.scan_iter(match=pattern, count=SCAN_BATCH)])
 
     # -- vectors, erasure ---------------------------------------------------------------------------------------------
 

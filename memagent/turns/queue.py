@@ -6,12 +6,12 @@ import asyncio
 import json
 from collections import OrderedDict
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from memagent.errors import Busy, NoSuchTurn
-from memagent.memory import Scope, ScopeKind
 from memagent.store.keys import queue_name, turn_handle
 from memagent.turns import Durability, Status, Ticket
+from memagent.turns.erasure import erase_user
 from memagent.turns.news import LOOK_AGAIN_S, News
 from memagent.turns.payload import turn_id
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
 
     from memagent.service import Context, Memagent
+    from memagent.service.erasure import Erasure
     from memagent.service.receipt import RecallNote
     from memagent.store.queues import Queues
     from memagent.turn import Turn
@@ -167,30 +168,11 @@ class TurnQueue:
         await self.wakes.wake(user, key=turn_handle(user, found))
         return await self.ticket(user, found)
 
-    async def erase(self, user: str) -> dict[str, Any]:
+    async def erase(self, user: str, *, preferences: bool = False) -> Erasure:
         """Erase everything of a user, turns under way included, and say what was erased and what remains where."""
         for key in [key for key in self._notes if key[0] == user]:
             del self._notes[key]
-        turns = await self._queues.erase(user)
-        under_way: dict[Scope, list[str]] = {}
-        for turn in turns:
-            if turn["status"] == Status.RUNNING:
-                scope = Scope(ScopeKind.USER, user, turn["agent_id"])
-                under_way.setdefault(scope, []).append(turn["message_id"])
-        scopes, _ = await self._queues.scopes(user)
-        erased = {"memories": 0, "vectors": 0, "changes": 0, "receipts": 0}
-        for scope in sorted(scopes | under_way.keys()):
-            counts = await self.memory.ports.store.erase(scope, closed=under_way.get(scope, ()))
-            for kind, count in counts.items():
-                erased[kind] = erased.get(kind, 0) + count
-        erased["dead_letters"] = sum(turn["status"] == Status.DEAD for turn in turns)
-        erased["turns"] = len(turns) - erased["dead_letters"]
-        return {
-            "user": user,
-            "erased": erased,
-            "remains": [*REMAINS, *([CLOSED_MARKS] if under_way else [])],
-            "keys_left": (await self._queues.scopes(user))[1],
-        }
+        return await erase_user(self.memory, self._queues, user, preferences=preferences)
 
     async def measure(self) -> None:
         """Bring the gauges up to date."""
@@ -219,37 +201,6 @@ class TurnQueue:
             await self._queues.withdraw(gone)
             if line.length and not line.held and line.wait_ms <= 0:
                 await self.wakes.wake(user, key=queue_name(user))
-
-
-REMAINS = (
-    {
-        "what": "the user's own switches (memory on or off)",
-        "where": "Redis",
-        "until": "somebody sets them anew",
-    },
-    {
-        "what": "what was erased, as it was written",
-        "where": "Redis' append-only file and its replicas' files",
-        "until": "the next rewrite (`BGREWRITEAOF` makes one now)",
-    },
-    {
-        "what": "what was erased, as it was then",
-        "where": "snapshots and backups of Redis",
-        "until": "your own rule for backups deletes them",
-    },
-    {
-        "what": "memories of shared scopes that came from this user's words",
-        "where": "Redis",
-        "until": "they are deleted there: they belong to everybody who shares them",
-    },
-    {"what": "ids of turns, no text", "where": "logs", "until": "your own rule for logs deletes them"},
-)
-
-CLOSED_MARKS = {
-    "what": "ids of messages that were being learned from, so that they write nothing any more",
-    "where": "Redis",
-    "until": "an hour from now",
-}
 
 
 def ticket_of(user: str, row: Mapping[str, str]) -> Ticket:

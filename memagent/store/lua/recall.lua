@@ -1,6 +1,5 @@
 -- One search of one turn over all its scopes: prefix, nearest memories, the used set, the counting. ARGV[1] is the request,
--- ARGV[2] the vector. On a cluster it runs per slot with `commit` off, and once more per slot with `touch`, the used set that
--- was chosen over all of them.
+-- ARGV[2] the vector. The engine searches inside a script on one shard only, so a cluster of several is not possible.
 local R = cjson.decode(ARGV[1])
 local VECTOR = ARGV[2]
 
@@ -164,13 +163,6 @@ local function count(used)
 end
 
 for _, S in ipairs(scopes) do see_lanes(S) end
-
-if R.touch then
-  local used = {}
-  for i, hit in ipairs(R.touch) do used[i] = {scope = scopes[hit.scope], key = hit.key} end
-  count(used)
-  return cjson.encode({touched = #used})
-end
 
 local answer = {scopes = {}, hits = {}, searched = false, tokens = 0}
 for i, S in ipairs(scopes) do
