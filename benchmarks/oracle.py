@@ -15,7 +15,7 @@ SHARED = Path(os.environ.get("MEMAGENT_SHARED", ROOT.parent / "shared"))
 CORPUS = SHARED / "corpus" / "files"
 
 
-class Missing(Exception):  # noqa: N818 - says what is not there
+class Missing(Exception):
     """Something that the comparison needs is not on this machine."""
 
 

@@ -17,6 +17,9 @@ from memagent.config.scalars import WORDS, Date, resolve, text_of
 FLOW_IN, FLOW_OUT, BLOCK_IN, BLOCK_OUT = range(4)
 """Where a node stands: inside brackets, as a key, as an item, as a value."""
 
+MAX_NODES: Final = 100_000
+"""A document that expands to more nodes than this is an attack; the largest real one seen has 17,000."""
+
 MAX_MERGED_KEYS: Final = 10_000
 MAX_MERGED_MAPPINGS: Final = 100
 """js-yaml's own limits: of one file, and of one merge key."""
@@ -167,6 +170,8 @@ class Collections(Cursor):
     def word(self, match: re.Match[str]) -> Scalar:
         """The value of a `PAIR` or an `ITEM`, the cursor on the next line."""
         self.count += 1
+        if self.count > MAX_NODES:
+            raise Unreadable("too-many-nodes", self.pos)
         self.pos = match.end()
         self.line_start = match.start(5)
         self.line_indent = self.pos - self.line_start

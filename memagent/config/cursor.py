@@ -19,7 +19,7 @@ UNPRINTABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\ufffe\uf
 CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f]")
 
 
-class Unreadable(Exception):  # noqa: N818 - it says what the text is, and never leaves this package
+class Unreadable(Exception):
     """The text is not what js-yaml reads. `kind` is one of the kinds that `memagent.config.syntax` explains.
 
     `start` and `end` are the smallest stretch to blame; `first` a second one that explains it.
@@ -102,8 +102,10 @@ class Cursor:
         match = BLANK_LINES.match(self.text, pos)
         end = match.end() if match else pos
         self.moved_to(end)
-        gone = self.text[pos:end]
-        return gone.count("\n") + (gone.count("\r") - gone.count("\r\n") if self.returns else 0)
+        count = self.text.count("\n", pos, end)
+        if self.returns:
+            count += self.text.count("\r", pos, end) - self.text.count("\r\n", pos, end)
+        return count
 
     def moved_to(self, end: int) -> bool:
         """Stand at `end`, white space away from here; True when that is on another line."""

@@ -33,7 +33,7 @@ __all__ = [
     "plain",
 ]
 
-MAX_BYTES: Final = 5 * 2**20
+MAX_BYTES: Final = 3 * 2**20
 """A configuration larger than this is a mistake or an attack; the largest real one seen is 1.1 MiB."""
 
 Path: TypeAlias = "tuple[str | int, ...]"

@@ -22,8 +22,8 @@ LINE_BREAK = re.compile(r"\r\n?|\n")
 class Source:
     """A text that can say at which line and column an offset lies. Lines end as in YAML 1.2: LF, CR LF or CR."""
 
-    text: str
-    _starts: list[int] = field(default_factory=list)
+    text: str = field(repr=False)
+    _starts: list[int] = field(default_factory=list, repr=False)
 
     def position(self, offset: int) -> Position:
         if not self._starts:
@@ -40,7 +40,7 @@ class Source:
 class Node:
     """One YAML node, from offset `start` up to and without `end`; for an alias, where the alias stands."""
 
-    source: Source
+    source: Source = field(repr=False)
     start: int
     end: int
 
@@ -53,7 +53,7 @@ class Node:
 class Scalar(Node):
     """`value` is what js-yaml makes of it; `plain` says that it is written without quotes or block style."""
 
-    value: Value
+    value: Value = field(repr=False)
     plain: bool
 
     @property

@@ -19,7 +19,7 @@ SCALAR_TAGS: Final = frozenset({"str", "null", "bool", "int", "float", "timestam
 SEQUENCE_TAGS: Final = frozenset({"seq", "omap", "pairs"})
 MAPPING_TAGS: Final = frozenset({"map", "set"})
 HANDLE = r"(?:!|!!|![0-9A-Za-z-]+!)\Z"
-TAG_URI = r"(?:!|[^,\[\]{}])(?:%[0-9a-f]{2}|[0-9a-z\-#;/?:@&=+$,_.!~*'()\[\]])*\Z"
+TAG_URI = r"(?:!|[^,\[\]{}])(?:%[0-9a-f]{2}|[0-9a-z\-#;/?:@&=+$,_.!~*'()\[\]])*+\Z"
 
 
 def read_tag(cursor: Cursor, handles: dict[str, str]) -> str:
@@ -31,9 +31,7 @@ def read_tag(cursor: Cursor, handles: dict[str, str]) -> str:
             raise Unreadable("bad-tag", start, cursor.line_end(start))
         cursor.pos = close + 1
         return tag_text(text[start + 2 : close], start)
-    end = start + 1
-    while text[end] not in SPACE and text[end] != "\0":
-        end += 1
+    end = _word_end(r"[^ \t\r\n\0]*+", text, start + 1)
     cursor.pos = end
     handle, _, suffix = text[start:end].rpartition("!")
     handle += "!"
@@ -67,13 +65,16 @@ def tag_text(name: str, start: int) -> str:
 def read_name(cursor: Cursor) -> str:
     """The name behind `&` or `*`, the cursor behind it."""
     text, start = cursor.text, cursor.pos
-    end = start + 1
-    while text[end] not in SPACE and text[end] not in FLOW and text[end] != "\0":
-        end += 1
+    end = _word_end(r"[^ \t\r\n,\[\]{}\0]*+", text, start + 1)
     if end == start + 1:
         raise Unreadable("nameless-alias", start, name=text[start])
     cursor.pos = end
     return text[start + 1 : end]
+
+
+def _word_end(pattern: str, text: str, pos: int) -> int:
+    match = re.compile(pattern).match(text, pos)
+    return match.end() if match else pos
 
 
 def apply_tag(tag: str, node: Node | None, place: Scalar, start: int) -> Node:

@@ -9,9 +9,10 @@ Raises `Unreadable` and nothing else. What to tell a person about it is `memagen
 
 from __future__ import annotations
 
+from math import isfinite
 from typing import TYPE_CHECKING, Final
 
-from memagent.config.collections import BLOCK_IN, BLOCK_OUT, FLOW_IN, FLOW_OUT, Collections
+from memagent.config.collections import BLOCK_IN, BLOCK_OUT, FLOW_IN, FLOW_OUT, MAX_NODES, Collections
 from memagent.config.cursor import END, Mark, Unreadable
 from memagent.config.nodes import Mapping, Node, Scalar, Sequence
 from memagent.config.properties import MERGE, apply_tag, read_name, read_tag
@@ -23,8 +24,6 @@ if TYPE_CHECKING:
 
 MAX_DEPTH: Final = 100
 """js-yaml's own limit of nesting; ours for nesting through aliases too."""
-MAX_NODES: Final = 300_000
-"""A document that expands to more nodes than this is an attack; the largest real one seen has a hundredth of it."""
 
 
 class Anchored:
@@ -83,7 +82,7 @@ class Reader(Collections):
         new_line = seek and self.skip()
         above = _compare(self.line_indent, parent_indent) if new_line else 1
         if above == 1 and self.text[self.pos] in "!&":
-            node = self.dressed(parent_indent, context, new_line=new_line, compact=compact)
+            node = self.dressed(parent_indent, context, new_line=new_line)
         else:
             blocks = context >= BLOCK_IN and (new_line or compact)
             node = self.content(parent_indent, context, above, blocks=blocks)
@@ -160,35 +159,21 @@ class Reader(Collections):
         assert isinstance(node, Mapping)  # noqa: S101 - there is no fourth kind of node
         return Mapping(node.source, start, end, node.entries, node.flow)
 
-    def dressed(self, parent_indent: int, context: int, *, new_line: bool, compact: bool) -> Node | None:
+    def dressed(self, parent_indent: int, context: int, *, new_line: bool) -> Node | None:
         """A node with a tag, an anchor or both."""
-        text, styles = self.text, context >= BLOCK_IN
-        props = Properties(self.mark())
-        above, blocks = 1, styles
-        while text[self.pos] in "!&":
-            is_tag = text[self.pos] == "!"
-            second = (props.tag if is_tag else props.anchor) is not None
-            if second and new_line:
-                # On a line of its own, a second property belongs to the first key of a mapping.
-                break
-            if second:
-                raise Unreadable("second-property", self.pos)
-            if is_tag:
-                props.tag = read_tag(self, self.handles)
-            else:
-                props.anchor = read_name(self)
-            blocks = self.skip()
-            if blocks:
-                new_line = True
-                above = _compare(self.line_indent, parent_indent)
-        blocks = blocks and styles and (new_line or compact)
+        props, above, blocks = self.properties(parent_indent, new_line=new_line)
+        styles = context >= BLOCK_IN
+        blocks = blocks and styles
         outer = self.anchors.get(props.anchor or "")
         anchored, height, count = Anchored(), self.height, self.count
         self.height = self.depth
         if props.anchor is not None:
             self.anchors[props.anchor] = anchored
-        plain_value = above == 1 and styles and not blocks and text[self.pos] not in "|>[{"
-        node = self.first_key(props, parent_indent + 1, outer) if plain_value else None
+        may_be_key = above == 1 and styles and not blocks and self.text[self.pos] not in "|>[{"
+        if may_be_key and self.text.find(":", self.pos, self.line_end(self.pos)) >= 0:
+            node = self.first_key(props, parent_indent + 1, outer)
+        else:
+            node = None
         if node is None:
             start = self.pos
             node = self.bare(parent_indent, context, above, props, blocks=blocks)
@@ -201,6 +186,27 @@ class Reader(Collections):
                 anchored.height = self.height - self.depth
         self.height = max(self.height, height)
         return node
+
+    def properties(self, parent_indent: int, *, new_line: bool) -> tuple[Properties, int, bool]:
+        """The properties that stand here, how what follows is indented, and whether it stands on a line of its own."""
+        props = Properties(self.mark())
+        above, alone = 1, False
+        while self.text[self.pos] in "!&":
+            is_tag = self.text[self.pos] == "!"
+            if (props.tag if is_tag else props.anchor) is not None:
+                if new_line:
+                    # On a line of its own, a second property belongs to the first key of a mapping.
+                    break
+                raise Unreadable("second-property", self.pos)
+            if is_tag:
+                props.tag = read_tag(self, self.handles)
+            else:
+                props.anchor = read_name(self)
+            alone = self.skip()
+            if alone:
+                new_line = True
+                above = _compare(self.line_indent, parent_indent)
+        return props, above, alone
 
     def bare(
         self, parent_indent: int, context: int, above: int, props: Properties, *, blocks: bool
@@ -223,17 +229,19 @@ class Reader(Collections):
 
     def first_key(self, props: Properties, indent: int, outer: Anchored | None) -> Node | None:
         """The mapping whose first key the properties belong to (`&a key: value`), or None where there is none."""
-        here, anchors, count = self.mark(), dict(self.anchors), self.count
-        if props.anchor is not None:
-            self.anchors.pop(props.anchor)
-            if outer is not None:
-                self.anchors[props.anchor] = outer
+        here, count, anchor = self.mark(), self.count, props.anchor
+        mine = self.anchors.pop(anchor) if anchor is not None else None
+        if anchor is not None and outer is not None:
+            self.anchors[anchor] = outer
         self.restore(props.mark)
         node = self.block_mapping(props.mark.pos - props.mark.line_start, indent)
         if isinstance(node, Mapping):
             return node
+        # Only a scalar was read, so no other anchor can have changed.
         self.restore(here)
-        self.anchors, self.count = anchors, count
+        self.count = count
+        if anchor is not None and mine is not None:
+            self.anchors[anchor] = mine
         return None
 
     def tagged(self, tag: str, node: Node | None, start: int) -> Node:
@@ -249,7 +257,8 @@ class Reader(Collections):
         if node is not None and (
             not isinstance(node, Scalar)
             or (node.start == node.end and node.value is not None)
-            or type(node.value) in (int, float)
+            or type(node.value) is int
+            or (isinstance(node.value, float) and isfinite(node.value))
         ):
             raise Unreadable("wrong-tag", start, name=tag)
         if node is not None and isinstance(node.value, str):

@@ -8,19 +8,24 @@ from typing import TYPE_CHECKING, Final
 from memagent.config.cursor import BREAK, CONTROL, END, UNPRINTABLE, Unreadable
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from memagent.config.cursor import Cursor
 
 PLAIN_IN_BLOCK = re.compile(r"(?:[^:#\r\n\0]++|:(?![ \t\r\n])|(?<![ \t\r\n])#)*+")
 PLAIN_IN_FLOW = re.compile(r"(?:[^:#,\[\]{}\r\n\0]++|:(?![ \t\r\n,\[\]{}])|(?<![ \t\r\n])#)*+")
 NEVER_FIRST: Final = frozenset(" \t\r\n,[]{}#&*!|>'\"%@`\0")
-IN_SINGLE = re.compile(r"[^'\r\n\0]*+")
-IN_DOUBLE = re.compile(r'[^"\\\r\n\0]*+')
-HEX_DIGITS: Final = frozenset("0123456789abcdefABCDEF")
+SINGLE = re.compile(r"'(?:[^'\0]++|'')*+'")
+DOUBLE = re.compile(r'"(?:[^"\\\0]++|\\[^\0])*+"', re.DOTALL)
+BREAKS = re.compile(r"[\r\n][ \t\r\n]*+")
+MARKER = re.compile(r"[\r\n](?:---|\.\.\.)[ \t\r\n]")
+ESCAPE = re.compile(
+    r"\\(?:x(?P<x>[0-9a-fA-F]{2})|u(?P<u>[0-9a-fA-F]{4})|U(?P<U>[0-9a-fA-F]{8})|.)", re.DOTALL
+)
 ESCAPES: Final = {
     "0": "\0", "a": "\a", "b": "\b", "t": "\t", "\t": "\t", "n": "\n", "v": "\v", "f": "\f", "r": "\r", "e": "\x1b",
     " ": " ", '"': '"', "/": "/", "\\": "\\", "N": "\x85", "_": "\xa0", "L": "\u2028", "P": "\u2029",
 }  # fmt: skip
-HEX_ESCAPES: Final = {"x": 2, "u": 4, "U": 8}
 SURROGATES = re.compile("[\ud800-\udfff]")
 
 
@@ -44,14 +49,25 @@ def plain(cursor: Cursor, indent: int, *, in_flow: bool) -> tuple[str, int] | No
         return None
     end = start + len(value)
     _printable(cursor, start, end)
+    if text[stop] in BREAK:
+        return _continued(cursor, pattern, indent, value=value, end=end, stop=stop)
+    cursor.pos = stop
+    return value, end
+
+
+def _continued(
+    cursor: Cursor, pattern: re.Pattern[str], indent: int, *, value: str, end: int, stop: int
+) -> tuple[str, int]:
+    """A plain scalar whose first line is `value`, with the lines below that belong to it."""
+    text, parts = cursor.text, [value]
     while text[stop] in BREAK:
         cursor.pos = stop
         line = cursor.line_start, cursor.line_indent
         breaks = cursor.skip_blank_lines()
         if cursor.line_indent < indent:
             cursor.line_start, cursor.line_indent = line
-            cursor.pos = end
-            return value, end
+            stop = end
+            break
         start = stop = cursor.pos
         if start == cursor.line_start and cursor.at_separator():
             break
@@ -60,65 +76,71 @@ def plain(cursor: Cursor, indent: int, *, in_flow: bool) -> tuple[str, int] | No
         if not more:
             break
         end = start + len(more)
-        _printable(cursor, start, end)
-        value += _folded(breaks) + more
+        if cursor.unprintable:
+            _printable(cursor, start, end)
+        parts.append(_folded(breaks))
+        parts.append(more)
     cursor.pos = stop
-    return value, end
+    return "".join(parts), end
 
 
 def single_quoted(cursor: Cursor) -> str:
     """The text of a '…' scalar, the cursor behind it."""
-    text = cursor.text
-    opened = cursor.pos
-    pos = piece = opened + 1
-    value = ""
-    while True:
-        end = _end(IN_SINGLE, text, pos)
-        char = text[end]
-        if char == "'" and text[end + 1] == "'":
-            value += _json(cursor, piece, end)
-            # The second quote is text, and stands for both.
-            piece, pos = end + 1, end + 2
-            continue
-        if char == "'":
-            cursor.pos = end + 1
-            return value + _json(cursor, piece, end)
-        if char == END:
-            raise Unreadable("unclosed-quote", opened, name="'")
-        value += _json(cursor, piece, end).rstrip(" \t")
-        cursor.pos = end
-        value += _folded(cursor.skip_blank_lines())
-        pos = piece = _inside(cursor, opened)
+    return "".join(
+        piece.rstrip(" \t") + _folded(breaks) if breaks else piece for piece, breaks in _lines(cursor, SINGLE)
+    ).replace("''", "'")
 
 
 def double_quoted(cursor: Cursor) -> str:
     """The text of a "…" scalar, the cursor behind it."""
-    text = cursor.text
     opened = cursor.pos
-    pos = opened + 1
     parts: list[str] = []
-    while True:
-        end = _end(IN_DOUBLE, text, pos)
-        char = text[end]
-        if char == '"':
-            cursor.pos = end + 1
-            parts.append(_json(cursor, pos, end))
-            return _whole("".join(parts))
-        if char == "\\":
-            parts.append(_json(cursor, pos, end))
-            cursor.pos = end + 1
-            if text[end + 1] in BREAK:
-                cursor.skip_blank_lines()
-            else:
-                parts.append(_escape(cursor))
-            pos = cursor.pos
-        elif char == END:
-            raise Unreadable("unclosed-quote", opened, name='"')
+    for piece, breaks in _lines(cursor, DOUBLE):
+        if not breaks:
+            parts.append(piece)
+            continue
+        bare = piece.rstrip(" \t")
+        if (len(bare) - len(bare.rstrip("\\"))) % 2 == 0:
+            parts.append(bare + _folded(breaks))
+        elif bare == piece:
+            # The line break itself is escaped.
+            parts.append(piece[:-1])
         else:
-            parts.append(_json(cursor, pos, end).rstrip(" \t"))
-            cursor.pos = end
-            parts.append(_folded(cursor.skip_blank_lines()))
-            pos = _inside(cursor, opened)
+            parts.append(piece[: len(bare) + 1] + _folded(breaks))
+    value = "".join(parts)
+    if "\\" not in value:
+        return value
+    try:
+        return _whole(ESCAPE.sub(_unescaped, value))
+    except KeyError:
+        text = cursor.text
+        at = next(m.start() for m in ESCAPE.finditer(text, opened, cursor.pos) if not _is_escape(m))
+        raise Unreadable("bad-escape", at, at + 2) from None
+
+
+def _lines(cursor: Cursor, pattern: re.Pattern[str]) -> Iterator[tuple[str, int]]:
+    """The lines within quotes as they are written, each with the number of line breaks behind it; 0 behind the last."""
+    text, opened = cursor.text, cursor.pos
+    match = pattern.match(text, opened)
+    if match is None:
+        raise Unreadable("unclosed-quote", opened, name=text[opened])
+    start, end = opened + 1, match.end() - 1
+    if cursor.controls and (control := CONTROL.search(text, start, end)):
+        raise Unreadable("control-character", control.start())
+    breaks = list(BREAKS.finditer(text, start, end)) if "\n" in text[start:end] or cursor.returns else []
+    if breaks:
+        if MARKER.search(text, start, end + 1):
+            raise Unreadable("unclosed-quote", opened, name=text[opened])
+        cursor.pos = breaks[-1].start()
+        cursor.moved_to(breaks[-1].end())
+    cursor.pos = end + 1
+    for line in breaks:
+        count = line[0].count("\n")
+        if cursor.returns:
+            count += line[0].count("\r") - line[0].count("\r\n")
+        yield text[start : line.start()], count
+        start = line.end()
+    yield text[start:end], 0
 
 
 def block(cursor: Cursor, indent: int) -> tuple[str, int]:
@@ -203,29 +225,16 @@ def _block_header(cursor: Cursor) -> tuple[str, int]:
     return chomping, width
 
 
-def _escape(cursor: Cursor) -> str:
-    """One escape sequence, the cursor behind its backslash and then behind it."""
-    text, pos = cursor.text, cursor.pos
-    char = text[pos]
-    if char in ESCAPES:
-        cursor.pos = pos + 1
-        return ESCAPES[char]
-    width = HEX_ESCAPES.get(char)
-    if width is None:
-        raise Unreadable("bad-escape", pos - 1, pos + 1)
-    digits = text[pos + 1 : pos + 1 + width]
-    if len(digits) < width or not HEX_DIGITS.issuperset(digits):
-        raise Unreadable("bad-escape", pos - 1, pos + 1)
-    cursor.pos = pos + 1 + width
-    code = int(digits, 16)
+def _unescaped(match: re.Match[str]) -> str:
+    """What an escape sequence means. Raises KeyError where it means nothing."""
+    if match.lastgroup is None:
+        return ESCAPES[match[0][1:]]
+    code = int(match[match.lastgroup], 16)
     return chr(code) if code <= 0x10FFFF else "\ufffd"  # noqa: PLR2004 - the last code point
 
 
-def _inside(cursor: Cursor, opened: int) -> int:
-    """Where a quoted scalar goes on after a line break: a document marker ends it."""
-    if cursor.pos == cursor.line_start and cursor.at_separator():
-        raise Unreadable("unclosed-quote", opened, name=cursor.text[opened])
-    return cursor.pos
+def _is_escape(match: re.Match[str]) -> bool:
+    return match.lastgroup is not None or match[0][1:] in ESCAPES or match[0][1:] in BREAK
 
 
 def _end(pattern: re.Pattern[str], text: str, pos: int) -> int:
@@ -240,12 +249,6 @@ def _folded(breaks: int) -> str:
 def _printable(cursor: Cursor, start: int, end: int) -> None:
     if cursor.unprintable and (match := UNPRINTABLE.search(cursor.text, start, end)):
         raise Unreadable("control-character", match.start())
-
-
-def _json(cursor: Cursor, start: int, end: int) -> str:
-    if cursor.controls and (match := CONTROL.search(cursor.text, start, end)):
-        raise Unreadable("control-character", match.start())
-    return cursor.text[start:end]
 
 
 def _whole(value: str) -> str:

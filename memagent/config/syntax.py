@@ -41,7 +41,7 @@ SPOKEN: Final[dict[str, Explanation]] = {
         "MEM007", "a tab is used for indentation", ("indent with spaces; YAML allows no tab in front of a key or an item",)
     ),
     "too-deep": Explanation("MEM004", "more than 100 levels of nesting"),
-    "too-many-nodes": Explanation("MEM003", "more than 300,000 values in one file"),
+    "too-many-nodes": Explanation("MEM003", "more than 100,000 values in one file"),
     "alias-bomb": Explanation(
         "MEM005", "the alias `*{name}` makes the file expand beyond any use", ("write the values out, or alias less",)
     ),

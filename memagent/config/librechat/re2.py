@@ -51,7 +51,7 @@ POSIX: Final = frozenset(
 MAX_RUNE: Final = 0x10FFFF
 
 
-class Unsupported(Exception):  # noqa: N818 - it says what the pattern is, and never leaves this module
+class Unsupported(Exception):
     """RE2 refuses the pattern."""
 
 

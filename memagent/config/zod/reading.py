@@ -42,7 +42,7 @@ class Issue:
     options: tuple[tuple[Issue, ...], ...] = ()
 
 
-class Crash(Exception):  # noqa: N818 - it says what LibreChat does, and never leaves this package
+class Crash(Exception):
     """The schema itself throws."""
 
 
