@@ -6,6 +6,7 @@ Masking keeps every offset of a text, so positions found in the text hold in the
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import TYPE_CHECKING, TypeAlias
 
 from memagent.config.nodes import Mapping, Scalar, Sequence
@@ -25,6 +26,9 @@ HIDDEN = "\0"
 MIN_FRAGMENT_CHARS = 6
 """A shorter secret is not looked for elsewhere: it would mask ordinary words."""
 
+MAX_FRAGMENTS = 200
+"""Of more secrets than this, the rest is hidden where it stands and not looked for elsewhere: that would take minutes."""
+
 MIN_WORD_CHARS = 2
 """Of a broken file every word under a secret's name is hidden, but for those that are no more than punctuation."""
 
@@ -38,12 +42,12 @@ _SECRET_NAME = re.compile(
     r"|(?:secret|access|private|auth|license|session|encryption)_?key)$"
 )
 _SHAPED = re.compile(
-    r"\b(?:sk-(?:[A-Za-z]+\d*-)*[A-Za-z0-9_]{20,}[\w-]*|(?:gsk|hf|r8|jina|gh[pousr])_[A-Za-z0-9]{20,}"
+    r"\b(?:sk-(?:[A-Za-z]{1,12}\d{0,3}-){0,4}[A-Za-z0-9_]{20,}[\w-]*|(?:gsk|hf|r8|jina|gh[pousr])_[A-Za-z0-9]{20,}"
     r"|(?:xai|pplx|tvly|fc)-[A-Za-z0-9]{24,}|(?:glpat|xox[abpr])-[\w-]{16,}|AIza[\w-]{30,}|AKIA[A-Z0-9]{14,}"
     r"|github_pat_\w{20,}|eyJ[\w-]{10,}\.[\w-]{10,}\.[\w-]*)"
 )
 _USER_INFO = re.compile(r"(?<=://)[^/\s:@'\"]*:[^/\s@'\"]+(?=@)")
-_NAMED = re.compile(r"(?P<name>[A-Za-z][\w.-]*)[\"']?[ \t]*[:=][ \t]*")
+_NAMED = re.compile(r"(?<![\w.])(?P<name>[A-Za-z][\w.-]{0,63}+)[\"']?[ \t]*[:=][ \t]*")
 _VALUE = re.compile(
     r"\"(?:[^\"\\\n]|\\.)*\"?|'[^'\n]*'?"
     r"|(?:Bearer |Basic )?(?![#\"'])(?:\$\{[^}\n]*\}|\{\{[^}\n]*\}\}|[^\s,}\]\"'])+"
@@ -57,9 +61,10 @@ _FLOW_PAIR = re.compile(
 )
 _VARIABLE = re.compile(r"\$\{[A-Za-z_][A-Za-z0-9_]*\}|\{\{[^{}\n]+\}\}")
 _ANY_VARIABLE = re.compile(r"\$\{")
-_DEFAULTED = re.compile(r"(?<=\$\{)[A-Za-z_][A-Za-z0-9_]*(?P<default>[^A-Za-z0-9_}\s][^}\n]*)(?=\})")
+_DEFAULTED = re.compile(r"(?<=\$\{)[A-Za-z_][A-Za-z0-9_]*(?P<default>[^A-Za-z0-9_}\s][^}\n]{0,500}+)(?=\})")
 
 
+@lru_cache(maxsize=1024)
 def is_secret_name(name: str) -> bool:
     """Whether a key of that name holds a secret: `apiKey`, `x-api-key`, `client_secret`, `GITHUB_TOKEN`."""
     return (
@@ -82,13 +87,16 @@ def looks_secret(text: str) -> bool:
     return _SHAPED.search(text) is not None
 
 
-def secrets(document: Document) -> frozenset[str]:
-    """Every secret text of a document that is long enough to be recognised elsewhere."""
-    found: set[str] = set()
+def secrets(document: Document) -> tuple[str, ...]:
+    """The secret texts of a document that are long enough to be recognised elsewhere, longest first."""
+    found: dict[str, None] = {}
     for path, scalar in scalars(document.root):
         if is_secret(path) and isinstance(scalar.value, str) and scalar.value.strip() not in PUBLIC_VALUES:
-            found.update(part.strip() for part in _VARIABLE.split(scalar.value))
-    return frozenset(part for part in found if len(part) >= MIN_FRAGMENT_CHARS)
+            parts = (part.strip() for part in _VARIABLE.split(scalar.value))
+            found.update((part, None) for part in parts if len(part) >= MIN_FRAGMENT_CHARS)
+        if len(found) >= MAX_FRAGMENTS:
+            break
+    return tuple(sorted(found, key=len, reverse=True))
 
 
 def scalars(node: Node | None, path: Path = ()) -> Iterator[tuple[Path, Scalar]]:
@@ -103,9 +111,9 @@ def scalars(node: Node | None, path: Path = ()) -> Iterator[tuple[Path, Scalar]]
             yield from scalars(item, (*path, index))
 
 
-def hide(text: str, fragments: frozenset[str]) -> str:
+def hide(text: str, fragments: tuple[str, ...]) -> str:
     """A message without the secrets in it: known ones, ones of a known shape, passwords in URLs, defaults of variables."""
-    for fragment in sorted(fragments, key=len, reverse=True):
+    for fragment in fragments:
         text = text.replace(fragment, ELLIPSIS)
     text = _DEFAULTED.sub(lambda match: match[0][: match.start("default") - match.start()] + ELLIPSIS, text)
     return _USER_INFO.sub(ELLIPSIS, _SHAPED.sub(ELLIPSIS, text))
@@ -133,13 +141,13 @@ def masked(document: Document) -> str:
     return "".join(chars)
 
 
-def hidden_words(document: Document) -> frozenset[str]:
+def hidden_words(document: Document) -> tuple[str, ...]:
     """The words that masking hides, also without the sign that YAML gives a meaning to: for a file that has no values."""
     words: set[str] = set()
     for start, end in _stretches(document):
         for word in document.text[start:end].split():
             words.update((word, word.lstrip("*&!\"'"), word.strip("*&!\"'")))
-    return frozenset(word for word in words if len(word) > MIN_WORD_CHARS)
+    return tuple(sorted((word for word in words if len(word) > MIN_WORD_CHARS), key=len, reverse=True))
 
 
 def _stretches(document: Document) -> Iterator[tuple[int, int]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from memagent.report.cells import layout
@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 
 MAX_CELLS = 100
 """A longer line (a data URI, a minified list) is clipped around what it is shown for."""
+
+MAX_CHARS = 2_000
+"""What is looked at of a line; no terminal shows more, and a data URI can have a million."""
 
 LEAD_CELLS = 24
 """How much of a clipped line stays in front of the span."""
@@ -77,10 +80,11 @@ def _mark(lines: Sequence[str], span: Span, sign: str, text: str) -> Mark:
 def _line_rows(
     line: str, number: int, marks: Sequence[Mark], *, gutter: int, paint: Callable[[str, str], str]
 ) -> list[str]:
+    line, marks, is_cut = _near(line, marks)
     placed = layout(line)
     first, last = _clip(placed, marks)
     text = "".join(shown for shown, _ in placed[first:last]).rstrip()
-    text = ("…" if first else "") + text + ("…" if last < len(placed) else "")
+    text = ("…" if first else "") + text + ("…" if last < len(placed) or is_cut else "")
     rows = [(paint("gutter", f"{number:>{gutter}} |") + (f" {text}" if text else ""))]
     for mark in marks:
         offset = (1 if first else 0) + _cells(placed[first : max(mark.start, first)])
@@ -89,6 +93,15 @@ def _line_rows(
         pointer = mark.sign * length + (f" {mark.text}" if mark.text else "")
         rows.append(paint("gutter", " " * gutter + " |") + " " + " " * offset + paint(style, pointer))
     return rows
+
+
+def _near(line: str, marks: Sequence[Mark]) -> tuple[str, Sequence[Mark], bool]:
+    """The part of a very long line that can be shown at all, its marks moved along, and whether there is more behind."""
+    if len(line) <= MAX_CHARS:
+        return line, marks, False
+    start = max(0, (marks[0].start if marks else 0) - MAX_CHARS // 4)
+    moved = [replace(mark, start=max(mark.start - start, 0), end=max(mark.end - start, 0)) for mark in marks]
+    return line[start : start + MAX_CHARS], moved, start + MAX_CHARS < len(line)
 
 
 def _clip(placed: Sequence[tuple[str, int]], marks: Sequence[Mark]) -> tuple[int, int]:

@@ -64,7 +64,7 @@ def _once(findings: list[Finding]) -> tuple[Finding, ...]:
     return tuple(sorted(unique.values(), key=lambda finding: finding.sort_key()))
 
 
-def _without_secrets(finding: Finding, hidden: frozenset[str]) -> Finding:
+def _without_secrets(finding: Finding, hidden: tuple[str, ...]) -> Finding:
     """A finding about syntax, which may quote what it stands at, without what is masked there."""
     return replace(
         finding,

@@ -29,7 +29,7 @@ class Draft:
     """Paths that a finding is about: what depends on them is not judged a second time."""
     renamed: set[Path] = field(default_factory=set)
     """Paths that repairs move a key to: no second key may go there."""
-    _secrets: frozenset[str] | None = None
+    _secrets: tuple[str, ...] | None = None
 
     def add(
         self,

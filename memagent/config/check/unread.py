@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from memagent.config.check import shape as shapes
 from memagent.config.check.draft import dotted, inside, strictness
 from memagent.config.findings import Fix, Level, LibreChat
-from memagent.config.nodes import Mapping, Sequence
+from memagent.config.nodes import Mapping, Scalar, Sequence
 from memagent.config.spelling import (
     AGENT_ALIASES,
     BUILT_IN_ALIASES,
@@ -67,13 +67,13 @@ def check_unread(draft: Draft) -> None:
         _walk(draft, (), draft.document.root, shapes.top())
 
 
-def report_refused(draft: Draft, path: Path, message: str) -> None:
+def report_refused(draft: Draft, path: Path, _message: str) -> None:
     """Report the keys that a strict place refuses, one finding each."""
     node = draft.mapping(path)
     shape = shapes.at(path)
     known = shapes.keys(shape) or ()
     for key, entry in node.entries.items() if node else ():
-        if key not in known and f"'{key}'" in message:
+        if key not in known:
             _report(draft, Unknown((*path, key), entry, known, shape, LibreChat.REJECTS))
 
 
@@ -84,14 +84,17 @@ def _walk(draft: Draft, path: Path, node: Node, shape: Shape) -> None:
 
 def _descend(draft: Draft, path: Path, node: Node, shape: Shape) -> None:
     if isinstance(node, Sequence):
+        each = shapes.below(shape, 0)
         for index, item in enumerate(node.items):
-            _walk(draft, (*path, index), item, shapes.below(shape, index))
+            if not isinstance(item, Scalar):
+                _walk(draft, (*path, index), item, each)
     elif isinstance(node, Mapping):
         known = shapes.keys(shape)
         for key, entry in node.entries.items():
             here = (*path, key)
             if known is None or key in known:
-                _walk(draft, here, entry.value, shapes.below(shape, key))
+                if not isinstance(entry.value, Scalar):
+                    _walk(draft, here, entry.value, shapes.below(shape, key))
             elif not shapes.is_strict(shape):
                 _report(draft, Unknown(here, entry, known, shape, LibreChat.IGNORES))
 
