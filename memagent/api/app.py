@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 from fastapi import FastAPI
 
 from memagent import __version__, wiring
-from memagent.api import faults, limits, memories, turns
+from memagent.api import faults, limits, login, memories, operation, requests, tracing, turns
 from memagent.api.auth import Credentials, parse_keys
 from memagent.config.environment import load_environment
+from memagent.service.wellness import Wellness
 from memagent.worker import open_queue
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from memagent.config.environment import Environment
     from memagent.llm import ChatModel
 
-ROUTERS = (turns.router, memories.router)
+ROUTERS = (turns.router, memories.router, login.router, operation.router)
 """Every router of the service; one line each."""
 
 
@@ -49,6 +50,7 @@ def create_app(
             app.state.memory = memory
             async with open_queue(memory, worker=worker) as queue:
                 app.state.queue = queue
+                app.state.wellness = Wellness(memory.ports)
                 yield
 
     app = FastAPI(
@@ -57,11 +59,14 @@ def create_app(
         summary="Memory for chats, configured by librechat.yaml.",
         lifespan=lifespan,
         openapi_tags=TAGS,
+        telemetry={"tracing": options.otel_endpoint is not None, "metrics": False, "logs": False},
     )
     app.state.credentials = accepted
     app.state.options = options
+    tracing.install(options)
     faults.install(app)
     limits.install(app, options)
+    app.add_middleware(requests.RequestLog)
     for router in ROUTERS:
         app.include_router(router)
     return app
@@ -70,6 +75,7 @@ def create_app(
 TAGS = [
     {"name": "turns", "description": "Hand over turns, ask for context."},
     {"name": "memories", "description": "What is remembered, and the user's own switch."},
+    {"name": "login", "description": "How a user's browser gets in."},
     {"name": "operation", "description": "Health, metrics, dead letters, erasure."},
 ]
 

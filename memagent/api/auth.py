@@ -161,6 +161,14 @@ def signed(user: str, secret: str, *, audience: str, expires: datetime) -> str:
     )
 
 
+def opened_link(token: str, accepted: Credentials, *, now: datetime) -> str:
+    """The user whom a login link lets in; raises `Unauthenticated` when it is over or not ours."""
+    user = _claims(token, accepted.session_secret, now=now, audience=LINK_AUDIENCE).get("sub")
+    if not isinstance(user, str) or not user:
+        raise Unauthenticated("the token names no user")
+    return user
+
+
 # -- dependencies of routes ----------------------------------------------------------------------------------------------
 
 
@@ -207,3 +215,4 @@ ReadUser = Annotated[str, Depends(user_of(May.READ))]
 WriteUser = Annotated[str, Depends(user_of(May.WRITE))]
 TurnUser = Annotated[str, Depends(user_of(May.TURNS))]
 Admin = Annotated[Principal, Depends(needs(May.ADMIN))]
+Proven = Annotated[Principal, Depends(principal)]

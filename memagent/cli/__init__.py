@@ -40,6 +40,10 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "preferences": ("memagent.cli.memories", "Switch memory off and on for a user."),
     "decay": ("memagent.cli.decay", "Rehearse what will go dormant or be forgotten."),
     "doctor": ("memagent.cli.doctor", "Probe everything a turn stands on, live."),
+    "serve": ("memagent.cli.serve", "Run the API, and one worker with it."),
+    "worker": ("memagent.cli.serve", "Learn from accepted turns in a process of its own."),
+    "key": ("memagent.cli.serve", "Make an API key."),
+    "link": ("memagent.cli.serve", "Print an address that opens a user's pages."),
     "sessions": ("memagent.cli.sessions", "List, show, reset, compact, clean up and export sessions."),
     "notes": ("memagent.cli.notes", "Index, search and read memory files."),
 }

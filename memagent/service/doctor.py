@@ -55,11 +55,11 @@ async def examine(ports: Ports) -> AsyncIterator[Probe]:
     """Probe store, embedder and model, in that order, each on its own: one that fails does not hide the next."""
     for probe in await ports.store.health(now=ports.clock()):
         yield Probe(probe.name, Verdict(probe.verdict), probe.found, probe.advice)
-    yield await _embedder(ports)
+    yield await embedder_probe(ports)
     yield await _model(ports)
 
 
-async def _embedder(ports: Ports) -> Probe:
+async def embedder_probe(ports: Ports) -> Probe:
     if ports.embedder is None:
         found = "none: every memory stays active, and nothing is recalled by meaning"
         return Probe(
