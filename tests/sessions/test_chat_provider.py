@@ -54,6 +54,7 @@ def test_l43_ten_threads_asking_for_a_new_id_get_one_memory() -> None:
 
     def make(memory_id: Hashable) -> MessageWindowChatMemory:
         made.append(memory_id)
+        threading.Event().wait(0.02)  # long enough for the others to come
         return MessageWindowChatMemory(id=memory_id, max_messages=10)
 
     memories = ChatMemoryProvider(make)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -11,7 +12,11 @@ from memagent.llm import ModelReply, ToolSpec
 from memagent.memory import Message
 from memagent.sessions.chat_memory import MessageWindowChatMemory
 from memagent.sessions.chat_service import MAX_TOOL_ROUNDS, ChatService, Tool
+from memagent.sessions.chat_stores import InMemoryChatMemoryStore
 from tests.sessions.chat_cases import Answers, ai, call, system, user
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable
 
 CALL = ModelReply("", tool_calls=call("1").tool_calls)
 
@@ -69,7 +74,7 @@ async def test_l49_a_turn_that_fails_between_tool_rounds_leaves_no_half() -> Non
 
 
 @pytest.mark.parametrize("kept", [True, False])
-async def test_l50_augmented_text_is_stored_unless_switched_off_and_always_shown(kept: bool) -> None:  # noqa: FBT001  a parameter
+async def test_l50_augmented_text_is_stored_unless_switched_off_and_always_shown(kept: bool) -> None:
     async def augment(text: str) -> str:
         return f"{text} (retrieved: tea)"
 
@@ -119,6 +124,27 @@ async def test_turns_of_one_id_run_one_after_the_other() -> None:
     service = ChatService(model, memory=memory, tools=[Tool(LOOK_UP.spec, slow)])
     await asyncio.gather(*(service.chat(f"u{n}") for n in range(10)))
     assert [each.role for each in await memory.messages()] == ["user", "assistant", "tool", "assistant"] * 10
+
+
+class HesitantStore(InMemoryChatMemoryStore):
+    async def get_messages(self, memory_id: Hashable) -> tuple[Message, ...]:
+        await asyncio.sleep(0)
+        return await super().get_messages(memory_id)
+
+
+async def test_turns_of_two_services_on_one_store_are_kept_in_one_piece_each() -> None:
+    store = HesitantStore()
+    services = [
+        ChatService(
+            Answers(*[f"{name}{n}" for n in range(10)]),
+            memory=MessageWindowChatMemory(max_messages=100, store=store),
+        )
+        for name in "ab"
+    ]
+    await asyncio.gather(*(services[at].chat(f"{'ab'[at]}{n}") for n in range(10) for at in (0, 1)))
+    said = [message.content for message in await store.get_messages("default")]
+    assert said[0::2] == said[1::2]
+    assert len(said) == 40
 
 
 async def test_without_a_memory_every_turn_stands_alone() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import threading
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -101,6 +102,31 @@ async def test_o34_identical_content_is_not_written_again(registry: FileRegistry
     assert registry.path.stat().st_ino == before
     await registry.patch("k", lambda _: entry("s2"))
     assert registry.path.stat().st_ino != before
+
+
+async def test_o34_whoever_is_cancelled_while_writing_holds_the_lock_until_it_is_written(
+    registry: FileRegistry,
+) -> None:
+    started, go = threading.Event(), threading.Event()
+
+    def slow(_: SessionEntry | None) -> SessionEntry:
+        started.set()
+        go.wait()
+        return entry("slow")
+
+    writing = asyncio.create_task(registry.patch("slow", slow))
+    await asyncio.to_thread(started.wait)
+    writing.cancel()
+    other = asyncio.create_task(registry.patch("other", lambda _: entry("other")))
+    for _ in range(20):
+        await asyncio.sleep(0)
+    early = (writing.done(), other.done())
+    go.set()
+    with pytest.raises(asyncio.CancelledError):
+        await writing
+    await other
+    assert early == (False, False)
+    assert sorted(await registry.load()) == ["other", "slow"]
 
 
 async def test_o34_a_patch_that_fails_blocks_no_other(registry: FileRegistry) -> None:

@@ -13,7 +13,6 @@ from memagent.llm import Usage
 from memagent.memory import Message
 from memagent.sessions.archive import Reason, archives, transcript_of
 from memagent.sessions.compaction import CompactionSettings
-from memagent.sessions.entry import SessionEntry
 from memagent.sessions.reset import ResetMode, ResetRule, ResetSettings
 from memagent.sessions.service import Said, SessionSettings
 from memagent.sessions.transcript import Transcript
@@ -271,20 +270,13 @@ async def test_o15_a_trigger_in_a_text_part_is_one_too(tmp_path: Path) -> None:
     assert (received.ended, received.text, await texts(sessions)) == ("reset", "go", ["go"])
 
 
-async def test_whoever_is_cancelled_while_a_row_is_written_leaves_the_lock_only_afterwards(
-    tmp_path: Path,
-) -> None:
-    sessions = desk(tmp_path)
-    await sessions.receive(KEY, "hi")
-    for n in range(20):
-        working = asyncio.create_task(sessions.receive(KEY, f"{n}"))
-        await asyncio.sleep(0)
-        other = asyncio.create_task(sessions.registry.patch(f"k{n}", lambda _: SessionEntry(session_id="s")))
-        for _ in range(n):
-            await asyncio.sleep(0)
-        working.cancel()
-        await asyncio.gather(working, other, return_exceptions=True)
-    assert {f"k{n}" for n in range(20)} < set(await sessions.registry.load())
+async def test_o13_every_message_of_the_user_starts_the_idle_minutes_anew(tmp_path: Path) -> None:
+    clock = Clock()
+    sessions = desk(tmp_path, clock, settings=rules(idle_minutes=30))
+    first = await turn(sessions, "a")
+    for _ in range(3):
+        clock.forward(minutes=20)
+        assert await turn(sessions, "b") == first
 
 
 async def test_reset_and_compact_of_a_key_nobody_used_name_it(tmp_path: Path) -> None:
