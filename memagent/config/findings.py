@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 
-
 class Level(StrEnum):
     ERROR = "error"
     WARNING = "warning"
