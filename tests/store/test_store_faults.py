@@ -385,3 +385,25 @@ async def test_while_an_index_is_being_built_nothing_ages(desk: Desk) -> None:
 async def test_a_time_without_zone_is_refused(desk: Desk) -> None:
     with pytest.raises(ValueError, match="zone"):
         await desk.store.recall([desk.scope], RecallQuery(now=at(0).replace(tzinfo=None)))
+
+
+async def test_after_a_rewritten_log_and_a_kill_nothing_ages_before_it_can_be_found(
+    lone: Desk, own_redis: EmbeddedRedis
+) -> None:
+    """From a rewritten log the engine builds its index anew, beside the first searches."""
+    for axis in range(1, 15):
+        await lone.save(f"m{axis}", axis=axis)
+    client = lone.store.client
+    await client.bgrewriteaof()
+    while (await client.info("persistence"))["aof_rewrite_in_progress"]:
+        pass
+    pid = running_pid(own_redis.directory)
+    assert pid is not None
+    os.kill(pid, signal.SIGKILL)
+    async with await EmbeddedRedis.open(own_redis.directory):
+        recalled = await lone.chat(1, about=1)
+        while not recalled.searched:
+            assert await lone.unused("m2") == 0
+            recalled = await lone.chat(1, about=1)
+        assert [hit.memory.key for hit in recalled.hits if hit.used] == ["m1"]
+        assert (await lone.unused("m1"), await lone.unused("m2")) == (0, 1)
