@@ -10,12 +10,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from memagent.config import accounts
 from memagent.config.check import check
+from memagent.config.check.provider import BUILT_IN, NEED_ENDPOINT
 from memagent.config.document import parse
+from memagent.config.endpoints import KNOWN_CUSTOM, find_provider
 from memagent.config.findings import Level, LibreChat
 from memagent.config.librechat.verdict import verdict
 from memagent.config.repair import repaired
 from memagent.config.secrecy import masked
+from memagent.config.settings import CustomEndpoint
+from memagent.errors import ModelRefused
 from memagent.report.text import full
 
 if TYPE_CHECKING:
@@ -104,6 +109,33 @@ def test_a_provider_is_found_as_librechat_finds_it(provider: str, is_known: bool
 def test_names_with_rules_of_their_own(name: str, provider: str, is_known: bool) -> None:
     reported = codes(agent(f"provider: {provider}, model: sail-1", HARBOUR.replace("Harbour", name)))
     assert ("MEM304" not in reported) is is_known
+
+
+NAMES = st.sampled_from(["Harbour", "harbour", "ollama", "Ollama", "OLLAMA", "openAI", "openai", "OpenAI", "xai", "XAI", "Xai",
+                         "openrouter", "OpenRouter", "Anthropic", "azureopenai", "vertexAI", "Vertexai", "BEDROCK"])  # fmt: skip
+
+
+@settings(max_examples=150, deadline=None)
+@given(NAMES, st.lists(NAMES, max_size=3, unique=True))
+def test_the_check_and_a_run_agree_about_every_provider(provider: str, names: list[str]) -> None:
+    reserved = {"openAI", "azureOpenAI", "google", "anthropic", "bedrock"}
+    names = [name for name in names if name not in reserved]
+    entries = "".join(
+        f"    - {{name: {name}, apiKey: a, baseURL: b, models: {{fetch: true, default: [m]}}}}\n"
+        for name in names
+    )
+    text = agent(f"provider: {provider}, model: m", f"endpoints:\n  custom:\n{entries}" if names else "")
+    try:
+        find_provider(provider, [CustomEndpoint(name) for name in names])
+    except ModelRefused:
+        assert "MEM304" in codes(text)
+    else:
+        assert "MEM304" not in codes(text)
+
+
+def test_built_in_providers_are_named_in_one_order_everywhere() -> None:
+    assert BUILT_IN == accounts.BUILT_IN
+    assert set(NEED_ENDPOINT) == KNOWN_CUSTOM
 
 
 def test_a_near_provider_is_named() -> None:

@@ -51,11 +51,16 @@ def _matching(provider: str, names: dict[int, str]) -> int | None:
     """The endpoint that LibreChat would use for `provider`, None for a built-in or none at all."""
     if _is_built_in(provider):
         return None
-    if provider.lower() in NEED_ENDPOINT:
-        alike = [index for index, name in names.items() if name.lower() == provider.lower()]
-        exact = [index for index in alike if names[index] == provider.lower()]
-        return next(iter(exact or alike), None)
-    return next((index for index, name in names.items() if known_as(name) == provider), None)
+    exact = next((index for index, name in names.items() if known_as(name) == provider), None)
+    if exact is None and provider.lower() in NEED_ENDPOINT:
+        alike = _alike(provider, names)
+        return alike[0] if len(alike) == 1 else None
+    return exact
+
+
+def _alike(provider: str, names: dict[int, str]) -> list[int]:
+    """The endpoints of that name in any case."""
+    return [index for index, name in names.items() if name.lower() == provider.lower()]
 
 
 def _report(draft: Draft, provider: str, names: dict[int, str]) -> None:
@@ -63,7 +68,9 @@ def _report(draft: Draft, provider: str, names: dict[int, str]) -> None:
     labels: tuple[Label, ...] = ()
     reachable = [known_as(name) for name in names.values()]
     near = meant(provider, [*reachable, *BUILT_IN])
-    if provider.lower() in NEED_ENDPOINT:
+    if provider.lower() in NEED_ENDPOINT and _alike(provider, names):
+        helps = ("write one of the names exactly: several endpoints differ from it in case only",)
+    elif provider.lower() in NEED_ENDPOINT:
         helps = (f"add a custom endpoint with `name: {provider.lower()}`, its `baseURL` and `apiKey`",)
     elif provider.lower() == "ollama" and "ollama" in reachable:
         helps = (
