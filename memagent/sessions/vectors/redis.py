@@ -129,7 +129,7 @@ class RedisVectors:
         with redis_errors(DOING):
             for space in await self._client.smembers(f"{self._prefix}:passages:spaces"):
                 index = self._space(*json.loads(space))
-                query = FilterQuery(where, return_fields=["row"], num_results=WRITE_ROWS)
+                query = _whole(FilterQuery(where, return_fields=["row"], num_results=WRITE_ROWS))
                 while found := await index.query(query):
                     removed += await self._client.unlink(*(row["id"] for row in found))
         return removed
@@ -158,14 +158,12 @@ class RedisVectors:
     # -- reading -------------------------------------------------------------------------------------------------------
 
     async def versions(self, generation: Generation) -> Mapping[str, frozenset[str]]:
-        request = AggregateRequest(str(_within(generation))).load("@path", "@version")
-        request = request.group_by(["@path", "@version"]).limit(0, MAX_ROWS).dialect(2)
         with redis_errors(DOING):
-            answer = await self._index(generation).aggregate(request)
+            keys = await self._keys(generation)
         found: dict[str, set[str]] = {}
-        for row in answer.rows:
-            fields = {_text(row[at]): _text(row[at + 1]) for at in range(0, len(row), 2)}
-            found.setdefault(fields["path"], set()).add(fields["version"])
+        for path, version in await self._read(keys, "path", "version"):
+            if path is not None:
+                found.setdefault(_text(path), set()).add(_text(version))
         return {path: frozenset(versions) for path, versions in found.items()}
 
     async def vectors(self, generation: Generation, digests: Collection[str]) -> Mapping[str, Vector]:
@@ -192,13 +190,14 @@ class RedisVectors:
             num_results=limit,
         )
         with redis_errors(DOING):
-            answers = await self._index(generation).query(query)
+            answers = await self._index(generation).query(_whole(query))
         return [(row["row"], 1.0 - float(row["vector_distance"])) for row in answers]
 
     async def frequencies(self, generation: Generation, terms: Sequence[str]) -> Frequencies:
         index, within = self._index(generation), _within(generation)
         total = AggregateRequest(str(within)).group_by([], reducers.sum("@length").alias("terms")).dialect(2)
-        queries = [CountQuery(within), *(CountQuery(within & (Tag("terms") == term)) for term in terms)]
+        asked = [within, *(within & (Tag("terms") == term) for term in terms)]
+        queries = [_whole(CountQuery(where)) for where in asked]
         with redis_errors(DOING):
             rows, *counts = cast("list[int]", await index.batch_query(queries, batch_size=64))
             answer = await index.aggregate(total)
@@ -243,7 +242,7 @@ class RedisVectors:
         )
 
     async def _found(self, generation: Generation, where: FilterExpression, limit: int) -> list[str]:
-        query = FilterQuery(where, return_fields=["row"], num_results=limit)
+        query = _whole(FilterQuery(where, return_fields=["row"], num_results=limit))
         answers = await self._index(generation).query(query)
         return [self._key(generation, row["row"]) for row in answers]
 
@@ -292,6 +291,15 @@ def _schema(dimensions: int) -> list[dict[str, Any]]:
         attrs = {"algorithm": "flat", "dims": dimensions, "distance_metric": "cosine", "datatype": "float32"}
         fields.append({"name": "vector", "type": "vector", "attrs": attrs})
     return fields
+
+
+def _whole(query: Any) -> Any:
+    """Let a query run to its end: past its own time limit the engine hands back a part as if it were all.
+
+    The client's timeout still ends it, loudly.
+    """
+    query.timeout(0)
+    return query
 
 
 def _within(generation: Generation) -> FilterExpression:
