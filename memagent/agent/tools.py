@@ -8,12 +8,16 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from memagent.llm import ToolSpec
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
+    from jsonschema.exceptions import ValidationError
+    from jsonschema.protocols import Validator
 
     from memagent.memory import ToolCall
     from memagent.store import Edit
@@ -110,26 +114,37 @@ def _parameters(**properties: Mapping[str, Any]) -> Mapping[str, Any]:
     }
 
 
-_PARAMETERS = {SET_MEMORY: ("key", "value"), DELETE_MEMORY: ("key",)}
+@cache
+def _checks() -> Mapping[str, Validator]:
+    """The tools' own schemas as validators; a property too many is no reason to refuse a fact."""
+    from jsonschema import Draft202012Validator  # noqa: PLC0415  only who has a call to check needs it
+
+    return {
+        spec.name: Draft202012Validator({**spec.parameters, "additionalProperties": True}) for spec in specs()
+    }
 
 
 def arguments(call: ToolCall) -> Mapping[str, str] | ToolOutcome:
     """Read a call's arguments; an outcome that tells the model what is wrong when they cannot be used."""
-    names = _PARAMETERS.get(call.name)
-    if names is None:
+    check = _checks().get(call.name)
+    if check is None:
         text = f'There is no tool "{call.name[:100]}". The tools are: {SET_MEMORY}, {DELETE_MEMORY}.'
         return ToolOutcome(call.id, call.name[:100], "", ToolStatus.UNKNOWN_TOOL, text)
     try:
         given = json.loads(call.arguments)
     except (ValueError, RecursionError):
-        given = None
-    if not isinstance(given, dict):
-        text = (
-            f"The arguments of {call.name} must be a JSON object with {' and '.join(names)}. Call it again."
-        )
+        text = f"The arguments of {call.name} are not JSON. Call it again."
         return ToolOutcome(call.id, call.name, "", ToolStatus.BAD_ARGUMENTS, text)
-    wrong = [name for name in names if not isinstance(given.get(name), str)]
-    if wrong:
-        text = f"{call.name} needs {' and '.join(wrong)} as a string. Call it again."
+    faults = [_fault(error) for error in check.iter_errors(given)]
+    if faults:
+        text = f"{call.name} cannot be called like this: {'; '.join(faults)}. Call it again."
         return ToolOutcome(call.id, call.name, "", ToolStatus.BAD_ARGUMENTS, text)
-    return {name: given[name] for name in names}
+    return {name: given[name] for name in check.schema["properties"]}
+
+
+def _fault(error: ValidationError) -> str:
+    """One fault in words, without the value it was found in."""
+    place = error.json_path.removeprefix("$").removeprefix(".") or "the arguments"
+    if error.validator == "required":
+        return str(error.message)
+    return f"{place} must be of type {error.validator_value}"
