@@ -21,17 +21,17 @@ def sessions(rows: Sequence[Mapping[str, Any]]) -> RenderableType:
     """The latest used first."""
     if not rows:
         return Text("there are no sessions")
-    table = _table("key", "session", "last used", "context", "in/out", "compacted", "", whole=3)
+    table = _table("key", "session", "last used", "context", "compacted", whole=3)
     for row in rows:
-        totals = row["totals"]
+        key = Text(row["key"], style="bold")
+        if row["pinned"]:
+            key.append(" pinned", style="dim")
         table.add_row(
-            Text(row["key"], style="bold"),
+            key,
             Text(row["sessionId"][:8]),
             _minute(row["lastAccessAt"]),
             _size(row),
-            f"{totals['input']}/{totals['output']}",
             str(row["compactionCount"] or ""),
-            "pinned" if row["pinned"] else "",
         )
     return table
 

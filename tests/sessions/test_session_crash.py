@@ -16,7 +16,7 @@ from memagent.sessions.transcript import MESSAGE, Transcript
 from tests.sessions.crash_writer import KEY, desk
 
 WRITER = Path(__file__).with_name("crash_writer.py")
-ROUNDS = 4
+ROUNDS = 3
 LAST_MOMENT_S = 0.02
 """The kill falls within this time after a random line: longer than a rotation takes."""
 
