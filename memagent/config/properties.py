@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from memagent.config.cursor import FLOW, SPACE, Unreadable
 from memagent.config.nodes import Entry, Mapping, Node, Scalar, Sequence
@@ -22,8 +22,26 @@ HANDLE = r"(?:!|!!|![0-9A-Za-z-]+!)\Z"
 TAG_URI = r"(?:!|[^,\[\]{}])(?:%[0-9a-f]{2}|[0-9a-z\-#;/?:@&=+$,_.!~*'()\[\]])*+\Z"
 
 
-def read_tag(cursor: Cursor, handles: dict[str, str]) -> str:
+class Tag(NamedTuple):
+    """A tag: what it means, where it stands, and how it is written there."""
+
+    text: str
+    start: int
+    end: int
+    written: str
+
+    def refused(self, kind: str) -> Unreadable:
+        return Unreadable(kind, self.start, self.end, name=self.written)
+
+
+def read_tag(cursor: Cursor, handles: dict[str, str]) -> Tag:
     """The whole tag that starts at the cursor with `!`, the cursor behind it."""
+    start = cursor.pos
+    meaning = _meaning(cursor, handles)
+    return Tag(meaning, start, cursor.pos, cursor.text[start : cursor.pos])
+
+
+def _meaning(cursor: Cursor, handles: dict[str, str]) -> str:
     text, start = cursor.text, cursor.pos
     if text[start + 1] == "<":
         close = text.find(">", start + 3)
@@ -77,15 +95,15 @@ def _word_end(pattern: str, text: str, pos: int) -> int:
     return match.end() if match else pos
 
 
-def apply_tag(tag: str, node: Node | None, place: Scalar, start: int) -> Node:
+def apply_tag(tag: Tag, node: Node | None, place: Scalar) -> Node:
     """What an explicit tag makes of `node`; `place` stands for a node that is not there."""
-    name = tag[len(CORE) :] if tag.startswith(CORE) else ""
+    name = tag.text[len(CORE) :] if tag.text.startswith(CORE) else ""
     if node is None:
-        return _tagged_nothing(tag, name, place, start)
+        return _tagged_nothing(tag, name, place)
     if _is_kindless(node):
         if not isinstance(node, Scalar) or node.value is not None:
-            raise Unreadable("wrong-tag", start, name=tag)
-        return _tagged_nothing(tag, name, place, start)
+            raise tag.refused("wrong-tag")
+        return _tagged_nothing(tag, name, place)
     wanted = (
         SCALAR_TAGS
         if isinstance(node, Scalar)
@@ -95,16 +113,16 @@ def apply_tag(tag: str, node: Node | None, place: Scalar, start: int) -> Node:
     )
     known = SCALAR_TAGS | SEQUENCE_TAGS | MAPPING_TAGS
     if name not in wanted:
-        raise Unreadable("unknown-tag" if name not in known else "wrong-tag", start, name=tag)
+        raise tag.refused("unknown-tag" if name not in known else "wrong-tag")
     if isinstance(node, Scalar):
-        node.value = _tagged_value(name, node.value, start, tag)
+        node.value = _tagged_value(tag, name, node.value)
         return node
     if name == "set" and any(
         not isinstance(entry.value, Scalar) or entry.value.value is not None for entry in _entries(node)
     ):
-        raise Unreadable("wrong-tag", start, name=tag)
+        raise tag.refused("wrong-tag")
     if name in ("omap", "pairs") and isinstance(node, Sequence):
-        return _pairs(node, name, start, tag)
+        return _pairs(tag, node, name)
     return node
 
 
@@ -118,11 +136,11 @@ def _entries(node: Node) -> list[Entry]:
     return list(node.entries.values()) if isinstance(node, Mapping) else []
 
 
-def _pairs(node: Sequence, name: str, start: int, tag: str) -> Sequence:
+def _pairs(tag: Tag, node: Sequence, name: str) -> Sequence:
     """`!!omap` stays a list of one-key mappings with distinct keys, `!!pairs` becomes a list of [key, value]."""
     pairs = [entries[0] for item in node.items if len(entries := _entries(item)) == 1]
     if len(pairs) != len(node.items) or (name == "omap" and len({pair.key for pair in pairs}) != len(pairs)):
-        raise Unreadable("wrong-tag", start, name=tag)
+        raise tag.refused("wrong-tag")
     if name == "omap":
         return node
     source = node.source
@@ -139,7 +157,7 @@ def _pairs(node: Sequence, name: str, start: int, tag: str) -> Sequence:
     return Sequence(source, node.start, node.end, items, node.flow)
 
 
-def _tagged_nothing(tag: str, name: str, place: Scalar, start: int) -> Node:
+def _tagged_nothing(tag: Tag, name: str, place: Scalar) -> Node:
     if name in ("map", "set"):
         return Mapping(place.source, place.start, place.end, {}, flow=False)
     if name in SEQUENCE_TAGS:
@@ -147,10 +165,10 @@ def _tagged_nothing(tag: str, name: str, place: Scalar, start: int) -> Node:
     if name in ("str", "null", "merge"):
         place.value = "" if name == "str" else None
         return place
-    raise Unreadable("wrong-tag" if name in SCALAR_TAGS else "unknown-tag", start, name=tag)
+    raise tag.refused("wrong-tag" if name in SCALAR_TAGS else "unknown-tag")
 
 
-def _tagged_value(name: str, value: Value, start: int, tag: str) -> Value:
+def _tagged_value(tag: Tag, name: str, value: Value) -> Value:
     """The value of a scalar under an explicit tag of the core schema.
 
     A value that is no string has been resolved already (the tag stands on the line before): only `!!str`, which then
@@ -175,16 +193,15 @@ def _tagged_value(name: str, value: Value, start: int, tag: str) -> Value:
     elif value is None and name in ("null", "merge"):
         return None
     if made is None:
-        raise Unreadable("wrong-tag", start, name=tag)
+        raise tag.refused("wrong-tag")
     return made
 
 
 def _tagged_number(name: str, text: str) -> int | float | None:
-    value = number(text)
-    if name == "int":
-        return value if isinstance(value, int) or text.lstrip("+-").isdigit() else None
-    # A float has no other base than ten.
-    return None if text.lstrip("+-")[:2] in ("0b", "0x", "0o") else value
+    digits = text.lstrip("+-")
+    based = digits[:2] in ("0b", "0x", "0o")
+    fits = based or digits.isdigit() if name == "int" else not based
+    return number(text) if fits else None
 
 
 def property_name(node: Node | None) -> str:

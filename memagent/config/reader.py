@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 from memagent.config.collections import BLOCK_IN, BLOCK_OUT, FLOW_IN, FLOW_OUT, MAX_NODES, Collections
 from memagent.config.cursor import END, Mark, Unreadable
 from memagent.config.nodes import Mapping, Node, Scalar, Sequence
-from memagent.config.properties import MERGE, apply_tag, read_name, read_tag
+from memagent.config.properties import MERGE, Tag, apply_tag, read_name, read_tag
 from memagent.config.scalars import resolve
 from memagent.config.styles import block, double_quoted, plain, single_quoted
 
@@ -48,7 +48,7 @@ class Properties:
     def __init__(self, mark: Mark) -> None:
         self.mark = mark
         self.start = mark.pos
-        self.tag: str | None = None
+        self.tag: Tag | None = None
         self.anchor: str | None = None
 
 
@@ -244,14 +244,14 @@ class Reader(Collections):
             self.anchors[anchor] = mine
         return None
 
-    def tagged(self, tag: str, node: Node | None, start: int) -> Node:
+    def tagged(self, tag: Tag, node: Node | None, start: int) -> Node:
         """`node`, which starts at `start`, as its tag has it."""
         place = Scalar(self.source, start, start, None, plain=True)
-        self.is_merge = tag == MERGE
-        if tag == "!":
+        self.is_merge = tag.text == MERGE
+        if tag.text == "!":
             return node or place
-        if tag != "?":
-            return apply_tag(tag, node, place, start)
+        if tag.text != "?":
+            return apply_tag(tag, node, place)
         # The tag that plain scalars get by themselves can be written out: `!<?> "1"` is a number. What is one already
         # makes js-yaml stumble.
         if node is not None and (
@@ -260,7 +260,7 @@ class Reader(Collections):
             or type(node.value) is int
             or (isinstance(node.value, float) and isfinite(node.value))
         ):
-            raise Unreadable("wrong-tag", start, name=tag)
+            raise tag.refused("wrong-tag")
         if node is not None and isinstance(node.value, str):
             self.is_merge = node.value == "<<"
             node.value = resolve(node.value)
