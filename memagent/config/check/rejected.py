@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from memagent.config.check import shape as shapes
 from memagent.config.check.draft import dotted, inside
 from memagent.config.check.fields import (
     lowered,
@@ -163,7 +164,10 @@ def _report_missing(draft: Draft, path: Path) -> None:
 
 
 def _report_empty(draft: Draft, path: Path, expected: str, raw: str) -> None:
-    empty = {"object": "`{}`", "array": "`[]`"}.get(expected) if path != ("endpoints",) else None
+    empty = next(
+        (shown for value, shown in (({}, "`{}`"), ([], "`[]`")) if shapes.takes(shapes.at(path), value)), None
+    )
+    empty = empty if path != ("endpoints",) else None  # a rule of its own: not without an endpoint
     written = f" (`{draft.quote(raw)}`)" if raw else ""
     draft.add(
         "MEM105",

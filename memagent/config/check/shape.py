@@ -5,7 +5,6 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING, TypeAlias
 
-from memagent.config.document import plain
 from memagent.config.librechat.root import ROOT
 from memagent.config.nodes import Mapping
 from memagent.config.spelling import fold
@@ -33,6 +32,11 @@ if TYPE_CHECKING:
     from memagent.config.check.draft import Path
     from memagent.config.nodes import Node
     from memagent.config.zod import Schema
+
+EVERYWHERE = frozenset(
+    {"enabled", "disabled", "name", "title", "description", "url", "type", "default", "timeout", "headers"}
+)
+"""Names that mean something else in every block: none of them is a key that went astray."""
 
 MAX_PLACES = 3
 """A name that is known in more places than this says nothing about where it belongs."""
@@ -81,11 +85,11 @@ def is_strict(shape: Shape) -> bool:
     return any(isinstance(schema, Object) and schema.strict for schema in shape)
 
 
-def takes(shape: Shape, node: Node) -> bool:
-    """Whether a value fits one of the schemas as it is."""
+def takes(shape: Shape, value: object) -> bool:
+    """Whether a plain value fits one of the schemas as it is."""
     for schema in shape:
         run = Run({})
-        schema.read(plain(node), (), run)
+        schema.read(value, (), run)
         if not run.issues:
             return True
     return False
@@ -93,6 +97,8 @@ def takes(shape: Shape, node: Node) -> bool:
 
 def places(name: str, node: Node, *, away_from: Path) -> list[Path]:
     """Where a key of that name is known: one level in, or outside, or from the top; empty if nowhere or all over."""
+    if name in EVERYWHERE:
+        return []
     if not away_from:
         found = _best(_sections().get(fold(name), []), node)
         return found if len(found) <= MAX_PLACES else []

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from memagent.config.check import shape as shapes
 from memagent.config.check.draft import dotted, inside, strictness
+from memagent.config.document import plain
 from memagent.config.findings import Fix, Level, LibreChat
 from memagent.config.nodes import Mapping, Scalar, Sequence
 from memagent.config.spelling import (
@@ -186,7 +187,11 @@ def _add_misspelt(draft: Draft, unknown: Unknown, right: str) -> None:
     target: Path = (*unknown.parent, right)
     entry = unknown.entry
     taken = draft.entry(target) is not None or target in draft.renamed
-    fits = not taken and not entry.merged and shapes.takes(shapes.below(unknown.shape, right), entry.value)
+    fits = (
+        not taken
+        and not entry.merged
+        and shapes.takes(shapes.below(unknown.shape, right), plain(entry.value))
+    )
     written = draft.document.text[entry.key_start : entry.key_end]
     fix = None
     if fits and entry.key in written:
