@@ -15,7 +15,7 @@ from memagent.sessions.transcript import SESSION_ID, stamp
 if TYPE_CHECKING:
     from pathlib import Path
 
-READ_ONLY = 0o444
+READ_ONLY = 0o400
 
 _NAME = re.compile(
     r"(?P<stem>.+)\.jsonl\.(?P<reason>reset|compacted|deleted|broken)\.(?P<at>\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d-\d{6})"

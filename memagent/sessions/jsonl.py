@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 NEWLINE = b"\n"
+PRIVATE = 0o600
+"""What people said is for nobody else on the machine; replaced files are so by way of `mkstemp`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +72,7 @@ def append(path: Path, values: Iterable[Mapping[str, Any]], *, sync: bool = True
     """
     with faults("append to", path):
         new = not path.exists()
-        with path.open("ab") as file:
+        with open(path, "ab", opener=_private) as file:
             start = _close_torn_line(path, file.tell())
             file.write(start + b"".join(encode(value) + NEWLINE for value in values))
             file.flush()
@@ -78,6 +80,10 @@ def append(path: Path, values: Iterable[Mapping[str, Any]], *, sync: bool = True
                 os.fsync(file.fileno())
         if new and sync:
             sync_folder(path.parent)
+
+
+def _private(path: str, flags: int) -> int:
+    return os.open(path, flags, PRIVATE)
 
 
 def end_of(path: Path) -> int:

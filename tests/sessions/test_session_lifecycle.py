@@ -12,6 +12,8 @@ from memagent.errors import Conflict, NoSuchSession
 from memagent.llm import Usage
 from memagent.memory import Message
 from memagent.sessions.archive import Reason, archives, transcript_of
+from memagent.sessions.chat_memory import MessageWindowChatMemory
+from memagent.sessions.chat_stores import JsonlChatMemoryStore
 from memagent.sessions.compaction import CompactionSettings
 from memagent.sessions.reset import ResetMode, ResetRule, ResetSettings
 from memagent.sessions.service import Said, SessionSettings
@@ -326,6 +328,19 @@ async def test_a_rotation_that_a_crash_cut_off_is_finished_when_the_key_is_opene
     await sessions.receive(KEY, "on")
     assert [(each.session_id, each.reason) for each in archives(tmp_path)] == [(old, Reason.RESET)]
     assert await texts(sessions) == ["on"]
+
+
+async def test_what_is_said_is_for_nobody_else_on_the_machine(tmp_path: Path) -> None:
+    sessions = desk(tmp_path / "sessions")
+    await turn(sessions, "hi")
+    await sessions.receive(KEY, "/new")
+    memory = MessageWindowChatMemory(
+        max_messages=2, store=JsonlChatMemoryStore(tmp_path / "chats", sync=False)
+    )
+    await memory.add(user("hi"))
+    written = [path for path in tmp_path.rglob("*") if path.is_file() and path.suffix != ".lock"]
+    assert len(written) == 5
+    assert [path for path in written if path.stat().st_mode & 0o077] == []
 
 
 async def test_details_of_tools_are_kept_for_people_only(tmp_path: Path) -> None:
