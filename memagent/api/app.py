@@ -11,6 +11,7 @@ from fastapi import FastAPI
 from memagent import __version__, wiring
 from memagent.api import faults, limits, login, memories, operation, requests, tracing, turns
 from memagent.api.auth import Credentials, parse_keys
+from memagent.api.librechat import routes as librechat
 from memagent.config.environment import load_environment
 from memagent.service.wellness import Wellness
 from memagent.worker import open_queue
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from memagent.config.environment import Environment
     from memagent.llm import ChatModel
 
-ROUTERS = (turns.router, memories.router, login.router, operation.router)
+ROUTERS = (turns.router, memories.router, librechat.router, login.router, operation.router)
 """Every router of the service; one line each."""
 
 
@@ -75,6 +76,7 @@ def create_app(
 TAGS = [
     {"name": "turns", "description": "Hand over turns, ask for context."},
     {"name": "memories", "description": "What is remembered, and the user's own switch."},
+    {"name": "librechat", "description": "LibreChat's own memory API, for its panel."},
     {"name": "login", "description": "How a user's browser gets in."},
     {"name": "operation", "description": "Health, metrics, dead letters, erasure."},
 ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -23,6 +24,23 @@ BEGIN, END = "<!-- settings -->", "<!-- /settings -->"
 """Between these marks the README's table of settings stands."""
 
 MAX_SHOWN_CHARS = 40
+
+
+class MemoryPermission(StrEnum):
+    """The bits of LibreChat's permission type MEMORIES (spec/librechat.md §1.4)."""
+
+    USE = "USE"
+    CREATE = "CREATE"
+    UPDATE = "UPDATE"
+    READ = "READ"
+    OPT_OUT = "OPT_OUT"
+
+
+def _permissions(text: str) -> str:
+    unknown = [word for word in text.split() if word not in list(MemoryPermission)]
+    if unknown:
+        raise ValueError(f"must be some of {' '.join(MemoryPermission)}, with blanks between them")
+    return text
 
 
 def _redis_url(url: str) -> str:
@@ -110,6 +128,10 @@ class Environment(BaseModel):
         alias="JWT_SECRET",
         repr=False,
         description="LibreChat's own, so that its users' tokens count here",
+    )
+    permissions: Annotated[str, AfterValidator(_permissions)] = Field(
+        " ".join(MemoryPermission),
+        description="what LibreChat's role may do with memories: the bits of its permission MEMORIES",
     )
     session_secret: str | None = Field(
         None,
