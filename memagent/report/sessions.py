@@ -49,9 +49,21 @@ def archived(rows: Sequence[Mapping[str, Any]]) -> RenderableType:
 def session(found: Mapping[str, Any]) -> RenderableType:
     """One session: what is known of it, then what was said."""
     facts = _table("", "", header=False)
-    for name in ("key", "sessionId", "file", "parentSession", "startedAt", "lastAccessAt", "model"):
+    for name in (
+        "key",
+        "sessionId",
+        "file",
+        "parentSession",
+        "startedAt",
+        "lastAccessAt",
+        "model",
+        "contextTokens",
+    ):
         if found.get(name):
             facts.add_row(name, Text(str(found[name])))
+    if totals := found["totals"]:
+        cached = f", {totals['cacheRead']} from and {totals['cacheWrite']} into the cache"
+        facts.add_row("tokens", Text(f"{totals['input']} in, {totals['output']} out{cached}"))
     if found["skipped"]:
         lines = ", ".join(map(str, found["skipped"]))
         facts.add_row("unreadable", Text(f"lines {lines}", style="yellow"))

@@ -15,7 +15,7 @@ from memagent.sessions.locks import FileLocks
 from memagent.sessions.message_json import to_json
 from memagent.sessions.registry import FileRegistry
 from memagent.sessions.service import Sessions
-from memagent.sessions.transcript import Transcript, file_in
+from memagent.sessions.transcript import SESSION_INFO, Transcript, file_in
 from memagent.turn import text_of
 
 if TYPE_CHECKING:
@@ -25,6 +25,11 @@ if TYPE_CHECKING:
     from memagent.sessions.cleanup import CleanupSettings, Victim
     from memagent.sessions.context import Item
     from memagent.sessions.entry import SessionEntry
+    from memagent.sessions.transcript import Record
+
+
+MIN_ID_CHARS = 8
+"""As much of a session's id as `list` shows, and as names it."""
 
 
 def utc_now() -> datetime:
@@ -69,6 +74,8 @@ async def shown(folder: Path, session: str) -> dict[str, Any]:
         "startedAt": header.at.isoformat() if header else None,
         "lastAccessAt": entry.accessed_at.isoformat() if entry else None,
         "model": held.model or (entry.model_override if entry else None),
+        "contextTokens": entry.total_tokens if entry else None,
+        "totals": entry.totals.model_dump(by_alias=True) if entry else _ended(record),
         "summary": held.summary,
         "skipped": list(record.skipped),
         "messages": [*_summary(held.summary, header.at if header else None), *map(_said, held.items)],
@@ -126,7 +133,8 @@ def _registry(folder: Path) -> FileRegistry:
 async def _found(folder: Path, session: str) -> tuple[str | None, SessionEntry | None, Path]:
     rows = await _registry(folder).load()
     for key, entry in rows.items():
-        if session == entry.session_id or fold(session) == key:
+        by_id = entry.session_id.startswith(session) and len(session) >= MIN_ID_CHARS
+        if by_id or session == entry.session_id or fold(session) == key:
             return key, entry, file_in(folder, entry.session_id, stored=entry.session_file)
     try:
         return None, None, await asyncio.to_thread(transcript_of, folder, session)
@@ -138,6 +146,12 @@ def _missing(folder: Path, session: str) -> NoSuchSession:
     return NoSuchSession(
         f"no session {session!r} in {folder}; `memagent sessions list` shows those there are"
     )
+
+
+def _ended(record: Record) -> dict[str, Any] | None:
+    """The totals with which an archived session was closed."""
+    last = record.entries[-1] if record.entries else None
+    return last.data.get("totals") if last is not None and last.type == SESSION_INFO else None
 
 
 def _summary(summary: str | None, at: datetime | None) -> list[dict[str, Any]]:

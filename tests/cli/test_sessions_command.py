@@ -84,8 +84,11 @@ def test_show_by_key_by_id_and_of_an_archived_session(data: Path) -> None:
     by_key = as_json(data, "show", OTHER.upper())
     assert [message["role"] for message in by_key["messages"]] == ["user", "assistant", "tool", "assistant"]
     assert as_json(data, "show", by_key["sessionId"]) == by_key
+    assert as_json(data, "show", by_key["sessionId"][:8]) == by_key
+    assert "0 in, 0 out" in sessions(data, "show", OTHER).stdout
     (ended,) = as_json(data, "list", "--archived")
     assert as_json(data, "show", ended["sessionId"])["messages"][-1]["text"] == "hello"
+    assert as_json(data, "show", ended["sessionId"])["totals"]["input"] == 0
     assert as_json(data, "show", MAIN)["parentSession"] == ended["sessionId"]
     assert len(as_json(data, "show", OTHER, "--last", "1")["messages"]) == 1
 
