@@ -442,7 +442,7 @@ def chats(draw: st.DrawFn) -> list[Message]:
 async def test_no_window_ever_holds_a_result_without_its_call_or_half_the_results(
     chat: list[Message],
     limit: int,
-    aligned: bool,  # noqa: FBT001  hypothesis passes by name
+    aligned: bool,
 ) -> None:
     memory = messages(limit, turn_aligned=aligned)
     for position, message in enumerate(chat):
