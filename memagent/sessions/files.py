@@ -50,7 +50,12 @@ class Workspace:
         object.__setattr__(self, "root", self.root.resolve())
 
     def files(self) -> tuple[NoteFile, ...]:
-        """Every memory file, sorted by path: no symlinks, and one real file once however many paths lead to it."""
+        """Every memory file, sorted by path: no symlinks, and one real file once however many paths lead to it.
+
+        Raises `NotFound` for a workspace that is not there.
+        """
+        if not self.root.is_dir():
+            raise NotFound("the workspace folder does not exist")
         found: dict[tuple[int, int], NoteFile] = {}
         for path in self._candidates():
             try:
@@ -79,6 +84,11 @@ class Workspace:
         outside = [place for place in self._places() if not place.is_relative_to(self.root)]
         folders = [place if place.is_dir() else place.parent for place in outside]
         return tuple(dict.fromkeys(folder for folder in folders if folder.is_dir()))
+
+    def concerns(self, path: str) -> bool:
+        """Whether a change there can change what the memory files are: in a place of theirs, or above it."""
+        changed = Path(path)
+        return any(changed.is_relative_to(place) or place.is_relative_to(changed) for place in self._places())
 
     def label(self, real: Path) -> str:
         """How `real` is cited."""

@@ -5,13 +5,12 @@ from __future__ import annotations
 import asyncio
 import logging
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memagent.errors import BadRequest, MemagentError, NotFound
 from memagent.sessions.chunks import Chunking, cut, digest
 from memagent.sessions.embedding import Embedded, embed_passages
-from memagent.sessions.files import SUFFIX, decoded, read_bytes
+from memagent.sessions.files import decoded, read_bytes
 from memagent.sessions.lexical import words
 from memagent.sessions.vectors import Generation, Kind, Passage
 
@@ -28,6 +27,8 @@ DEBOUNCE_MS = 1_500
 """How long the files must be quiet before they are indexed (O66 ff.)."""
 STALE = "indexing"
 """The index is being brought up to date; the old one answers."""
+RETRY_MS = 30_000
+"""When a watcher tries again after a fault."""
 PATIENCE_S = 1.0
 """How long a search waits for the index to catch up before it answers from the old one (O70)."""
 
@@ -84,8 +85,6 @@ class NoteIndex:
         self.chunking = chunking or Chunking()
         self._lock = asyncio.Lock()
         self._running: asyncio.Task[Synced] | None = None
-        self._watched = False
-        self._dirty = True
 
     async def live(self) -> Generation | None:
         """The generation that answers now."""
@@ -96,8 +95,8 @@ class NoteIndex:
 
         An unchanged file costs a read, a changed one the embedding of its new texts. A new embedder, another chunking or
         `force` builds a whole generation beside the live one and swaps it in at the end (O69): whatever fails or dies on
-        the way leaves the old one answering, and the next run goes on where it stopped. Raises `EmbedderFault` and
-        `StoreFault`.
+        the way leaves the old one answering, and the next run goes on where it stopped. Raises `EmbedderFault`,
+        `StoreFault`, and `NotFound` for a workspace that is gone, which is no reason to forget it.
         """
         async with self._lock:
             live = await self.live()
@@ -118,55 +117,50 @@ class NoteIndex:
         The work goes on in the background. An outage of store or embedder is logged and named, not raised: the old
         index can still answer.
         """
-        if self._watched and not self._dirty:
-            return ""
         if self._running is None or self._running.done():
-            self._dirty = False
             self._running = asyncio.create_task(self.sync())
+            self._running.add_done_callback(_tell)
         await asyncio.wait({self._running}, timeout=patience_s)
         if not self._running.done():
             return STALE
         try:
             self._running.result()
         except MemagentError as error:
-            self._dirty = True
-            _log.warning("notes not indexed: %s", error.code)
             return error.code
         return ""
 
-    async def watch(self, *, stop: asyncio.Event, debounce_ms: int = DEBOUNCE_MS) -> AsyncIterator[Synced]:
+    async def watch(
+        self, *, stop: asyncio.Event, debounce_ms: int = DEBOUNCE_MS, retry_ms: int = RETRY_MS
+    ) -> AsyncIterator[Synced]:
         """Synchronise now and after every change of a memory file, until `stop` is set.
 
-        A failing synchronisation is logged and tried again with the next change or search.
+        A failing synchronisation is logged, and tried again with the next change or after `retry_ms`.
         """
         from watchfiles import awatch  # noqa: PLC0415  only who watches pays for it
 
-        roots = [self.workspace.root, *self.workspace.folders_outside()]
         changes = awatch(
-            *roots,
-            watch_filter=lambda _, path: self._concerns(path),
+            self.workspace.root,
+            *self.workspace.folders_outside(),
+            watch_filter=lambda _, path: self.workspace.concerns(path),
             debounce=debounce_ms,
             stop_event=stop,
             yield_on_timeout=True,
             rust_timeout=debounce_ms,
         )
-        self._watched = True
-        first = True
-        try:
-            # The watcher listens from its first answer on, so what changes during the first synchronisation is seen.
-            async for change in changes:
-                if (first or change or self._dirty) and (done := await self._caught_up()) is not None:
-                    yield done
-                first = False
-        finally:
-            self._watched = False
+        # The watcher listens from its first answer on, so what changes during the first synchronisation is seen.
+        due_ms: int | None = 0
+        async for change in changes:
+            if not change and (due_ms is None or (due_ms := due_ms - debounce_ms) > 0):
+                continue
+            done = await self._caught_up()
+            due_ms = retry_ms if done is None else None
+            if done is not None:
+                yield done
 
     async def _caught_up(self) -> Synced | None:
-        self._dirty = False
         try:
             return await self.sync()
         except MemagentError as error:
-            self._dirty = True
             _log.warning("notes not indexed: %s", error.code)
             return None
 
@@ -241,6 +235,8 @@ class NoteIndex:
         sources = [work.generation, *([work.seed] if work.seed else [])]
         return await embed_passages(self.vectors, self.embedder, passages, sources=sources)
 
-    def _concerns(self, path: str) -> bool:
-        """Whether a change there can change the index; a folder that goes takes its files along."""
-        return Path(path).suffix in {"", SUFFIX}
+
+def _tell(task: asyncio.Task[Synced]) -> None:
+    """Log a fault of a synchronisation that nobody may be waiting for any more."""
+    if not task.cancelled() and isinstance(error := task.exception(), MemagentError):
+        _log.warning("notes not indexed: %s", error.code)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from memagent.errors import EmbedderFault, StoreUnavailable
+from memagent.errors import EmbedderFault, NotFound, StoreUnavailable
 from memagent.sessions.chunks import Chunking
 from memagent.sessions.notes import NoteIndex, Synced
 from memagent.sessions.search import search_notes
@@ -335,11 +335,41 @@ async def test_o66_the_watcher_indexes_what_changes(index: NoteIndex, write: Wri
     write("README.txt", "no note")
     write("memory/new/b.md", "two")
     assert (await anext(seen)).changed == ("memory/new/b.md",)
-    assert await index.freshen(patience_s=0) == ""
     real.unlink()
     assert (await anext(seen)).removed == ("memory/a.md",)
     stop.set()
     assert [done async for done in seen] == []
+
+
+async def test_o66_a_watcher_tries_again_after_a_fault(
+    workspace: Workspace, vectors: VectorStore, write: Write, caplog: pytest.LogCaptureFixture
+) -> None:
+    class FailsOnce(CountingEmbedder):
+        async def passages(self, texts: Any) -> Any:
+            self.down = not caplog.text
+            return await super().passages(texts)
+
+    write("memory/a.md", "secret words")
+    stop = asyncio.Event()
+    seen = index_with(workspace, vectors, FailsOnce()).watch(stop=stop, debounce_ms=50, retry_ms=50)
+
+    assert (await anext(seen)).changed == ("memory/a.md",)
+    assert "embedder_fault" in caplog.text
+    assert "secret" not in caplog.text
+    stop.set()
+    assert [done async for done in seen] == []
+
+
+async def test_a_workspace_that_is_gone_is_not_forgotten(index: NoteIndex, write: Write) -> None:
+    write("memory/a.md", "The cat is called Mochi")
+    await index.sync()
+    root = index.workspace.root
+    root.rename(root.with_name("unmounted"))
+
+    with pytest.raises(NotFound):
+        await index.sync()
+    answer = await search_notes(index, "Mochi", now=NOW, patience_s=60)
+    assert (answer.stale, [hit.path for hit in answer.hits]) == ("not_found", ["memory/a.md"])
 
 
 async def test_a_store_that_is_away_is_named_and_not_raised_by_freshen(workspace: Workspace) -> None:
