@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import signal
 from typing import TYPE_CHECKING
 
 import click
 
-from memagent.cli import options
+from memagent.cli import ExitCode, options
 from memagent.errors import BadRequest, ConfigUnusable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
+    from socket import socket
 
     from fastapi import FastAPI
+
+log = logging.getLogger("memagent.serve")
 
 LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
 KEEP_ALIVE_S = 15
@@ -63,6 +67,19 @@ def serve(
 def _run(app: FastAPI, *, host: str, port: int, drain_s: float) -> int:
     import uvicorn  # noqa: PLC0415  heavy
 
+    class Server(uvicorn.Server):
+        """Says where it listens, and lets those go who wait for a turn before it waits for them."""
+
+        async def startup(self, sockets: list[socket] | None = None) -> None:
+            await super().startup(sockets)
+            for listening in self.servers:
+                for each in listening.sockets:
+                    log.info("listening", extra={"address": "{}:{}".format(*each.getsockname()[:2])})
+
+        async def shutdown(self, sockets: list[socket] | None = None) -> None:
+            app.state.queue.news.close()
+            await super().shutdown(sockets)
+
     config = uvicorn.Config(
         app,
         host=host,
@@ -74,9 +91,9 @@ def _run(app: FastAPI, *, host: str, port: int, drain_s: float) -> int:
         h11_max_incomplete_event_size=HEADERS_BYTES,
         timeout_graceful_shutdown=max(1, round(drain_s)),
     )
-    server = uvicorn.Server(config)
+    server = Server(config)
     server.run()
-    return 0 if server.started else 2
+    return ExitCode.OK if server.started else ExitCode.CANNOT_RUN
 
 
 @click.command()

@@ -27,6 +27,15 @@ class News:
     def __init__(self, queues: Queues) -> None:
         self._queues = queues
         self._readers: defaultdict[str, set[asyncio.Event]] = defaultdict(set)
+        self.closed = False
+        """The process is about to end: readers answer with what they know."""
+
+    def close(self) -> None:
+        """Let every reader go."""
+        self.closed = True
+        for events in self._readers.values():
+            for event in events:
+                event.set()
 
     async def listen(self) -> None:
         """Spread the news until cancelled; an outage is waited out."""
