@@ -8,6 +8,7 @@ Exits with 1 at any disagreement, and with 0 and a line that says so where node 
 from __future__ import annotations
 
 import argparse
+import json
 import random
 import sys
 from dataclasses import dataclass, field
@@ -15,8 +16,8 @@ from dataclasses import dataclass, field
 sys.path.insert(0, str(__import__("pathlib").Path(__file__).resolve().parent.parent))
 
 from benchmarks.mutants import invent, mutate
-from benchmarks.oracle import CORPUS, Answer, Missing, ask, ask_texts, install
-from memagent.config.document import parse
+from benchmarks.oracle import CORPUS, ROOT, Answer, Missing, ask, ask_texts, install
+from memagent.config.document import parse, plain
 from memagent.config.librechat.verdict import Verdict, verdict
 
 SHOWN = 5
@@ -86,6 +87,7 @@ def main() -> int:
         "MCP_URL": "https://mcp.example/sse",
         "JWT_SECRET": "http://no",
     }
+    agree.append(_compare_schema([file.name for file in files], texts, ask(files)))
     dependent = [
         (file, text)
         for file, text in zip(files, texts, strict=True)
@@ -110,6 +112,37 @@ def main() -> int:
         encoded = [text.encode() for text in made]
         agree.append(_compare(name, made, encoded, ask_texts(encoded), {}))
     return 0 if all(agree) else 1
+
+
+def _compare_schema(names: list[str], texts: list[bytes], answers: list[Answer]) -> bool:
+    """Whether `schemas/librechat.schema.json` takes what LibreChat takes, and only rules it cannot say part the two."""
+    from jsonschema import Draft202012Validator
+
+    validator = Draft202012Validator(json.loads((ROOT / "schemas" / "librechat.schema.json").read_text()))
+    agreed, unsaid, total = 0, 0, 0
+    apart: list[str] = []
+    for name, text, theirs in zip(names, texts, answers, strict=True):
+        document = parse(text, name)
+        if document.root is None or theirs.outcome == "defaults":
+            continue
+        total += 1
+        valid = validator.is_valid(plain(document.root))
+        ruled = theirs.outcome == "crashes" or all(
+            code in ("custom", "invalid_string") for _, code, _ in theirs.issues
+        )
+        if valid == (theirs.outcome == "starts"):
+            agreed += 1
+        elif valid and ruled:
+            unsaid += 1
+        else:
+            apart.append(f"{name}: valid {valid}, {theirs.outcome} {theirs.issues[:3]}")
+    share = 100 * agreed / max(1, total)
+    print(
+        f"{'JSON Schema':22} {total:6}  agrees {share:.2f} %  rules it cannot say {unsaid}  apart {len(apart)}"
+    )
+    for text in apart[:SHOWN]:
+        print("  " + text)
+    return not apart
 
 
 def _compare(

@@ -313,19 +313,24 @@ def explain(codes: tuple[str, ...]) -> None:
 
 
 @click.command()
-@click.option("--write", is_flag=True, help="Write schemas/librechat.schema.json instead of printing it.")
-def schema(*, write: bool) -> None:
-    """Print the JSON Schema of librechat.yaml, which gives editors completion and first checks."""
-    from memagent.config.json_schema import json_schema  # noqa: PLC0415
+@click.argument("name", type=click.Choice(["memagent", "librechat", "memory"]), default="memagent")
+@click.option("--write", is_flag=True, help="Write all of them below schemas/ instead of printing one.")
+def schema(name: str, *, write: bool) -> None:
+    """Print a JSON Schema of librechat.yaml, which gives editors completion and first checks.
+
+    `memagent` refuses unknown keys where memagent does, `librechat` takes what LibreChat takes, `memory` is for that block.
+    """
+    from memagent.config.json_schema import json_schemas  # noqa: PLC0415
     from memagent.report.machine import dump  # noqa: PLC0415
 
-    text = dump(json_schema())
+    schemas = json_schemas()
     if not write:
-        _print(text)
+        _print(dump(schemas[name]))
         return
-    target = Path("schemas") / "librechat.schema.json"
-    try:
-        target.parent.mkdir(exist_ok=True)
-        target.write_text(text, encoding="utf-8")
-    except OSError as fault:
-        raise BadRequest(f"cannot write `{target}`: {reason(fault)}") from fault
+    for title, document in schemas.items():
+        target = Path("schemas") / f"{title}.schema.json"
+        try:
+            target.parent.mkdir(exist_ok=True)
+            target.write_text(dump(document), encoding="utf-8")
+        except OSError as fault:
+            raise BadRequest(f"cannot write `{target}`: {reason(fault)}") from fault
