@@ -2,7 +2,7 @@
 
     python benchmarks/validate.py [--runs N]
 
-Both sides print the same JSON lines. Runs alternate; the best of each counts, as wall time and as processor time, which
+`command` is `memagent validate` on that file, checks and report included. Otherwise both sides print the same JSON lines. Runs alternate; the best of each counts, as wall time and as processor time, which
 other work on the machine disturbs less. Prints a table and, on the last line, one JSON object.
 """
 
@@ -23,7 +23,17 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from benchmarks.oracle import CORPUS, Missing, install
 
 ROOT = Path(__file__).resolve().parent.parent
-SMALL = 'version: "1.3.17"\nmemory:\n  tokenLimit: 2000\nendpoints:\n  custom:\n    - name: "a"\n      baseURL: "https://a.example/v1"\n'
+SMALL = """version: "1.3.17"
+memory:
+  tokenLimit: 2000
+  agent: {enabled: true, provider: Mistral, model: mistral-small}
+endpoints:
+  custom:
+    - name: Mistral
+      apiKey: "${MISTRAL_API_KEY}"
+      baseURL: https://api.mistral.ai/v1
+      models: {default: [mistral-small]}
+"""
 
 
 def timed(command: list[str], stdin: str, folder: Path) -> tuple[float, float]:
@@ -69,6 +79,17 @@ def main() -> int:
         results = {
             "corpus": best(sides, corpus, runs),
             "cold_start": best(sides, f"{small.name}\n", runs),
+            "command": best(
+                {
+                    "memagent": (
+                        [str(Path(sys.executable).with_name("memagent")), "validate", small.name],
+                        ROOT,
+                    ),
+                    "node": sides["node"],
+                },
+                f"{small.name}\n",
+                runs,
+            ),
         }
     report: dict[str, dict[str, float]] = {}
     print(f"{'':12} {'memagent':>20} {'node':>20} {'node / memagent':>18}")
