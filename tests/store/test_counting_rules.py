@@ -345,3 +345,36 @@ async def test_what_is_searched_by_hand_counts_like_any_other(desk: Desk) -> Non
     await desk.save("by hand", source=Source.USER)
     await desk.chat(1)
     assert await desk.unused("by hand") == 1
+
+
+async def test_t22_what_comes_back_later_the_same_day_is_in_the_next_prefix(desk: Desk) -> None:
+    await desk.save("cat", axis=1)
+    await desk.unmatched(*range(1, 9))
+    for _ in range(2):
+        assert keys(await desk.chat(8)) == []
+    assert used(await desk.chat(8, about=1)) == ["cat"]
+    assert keys(await desk.chat(8)) == ["cat"]
+
+
+async def test_equal_scores_go_by_scope_then_by_key(desk: Desk, team: Scope) -> None:
+    for key in "dbac":
+        await desk.save(key, axis=1)
+        await desk.save(key, axis=1, scope=team)
+    for scopes in ((desk.scope, team), (team, desk.scope)):
+        recalled = await desk.chat(1, about=1, scopes=scopes, used=5, commit=False)
+        found = [(hit.scope, hit.memory.key) for hit in recalled.hits if hit.used]
+        assert found == [*((scopes[0], key) for key in "abcd"), (scopes[1], "a")]
+
+
+async def test_while_an_index_lacks_one_of_many_nothing_ages(desk: Desk) -> None:
+    """More memories than candidates: only a count of all can notice."""
+    for i in range(6):
+        await desk.save(f"m{i}", axis=1)
+    name = f"{desk.store.prefix}:m:{{u:alice}}u::m5"
+    scope = await desk.store.client.hget(name, "scope")
+    await desk.store.client.hset(name, "scope", "elsewhere")
+    assert not (await desk.chat(1, about=1, candidates=3)).searched
+    assert await desk.unused("m0") == 0
+    await desk.store.client.hset(name, "scope", scope)
+    assert (await desk.chat(1, candidates=3)).searched
+    assert await desk.unused("m0") == 1

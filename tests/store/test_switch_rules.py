@@ -160,3 +160,27 @@ async def test_t49_a_rename_that_keeps_the_words_keeps_their_vector(desk: Desk) 
     assert applied.outcomes[0].status is EditStatus.SET
     assert (await desk.keys(), await desk.unused("pet")) == ({"pet"}, 2)
     assert used(await desk.chat(3, about=1)) == ["pet"]
+
+
+async def test_t48_a_day_that_counted_for_the_old_embedder_does_not_count_again(
+    desk: Desk, moved: Desk
+) -> None:
+    half = DIMENSIONS // 2
+    await desk.save("m1", axis=1)
+    await desk.save("m2", axis=2)
+    await desk.unmatched(1, 2)
+    await reembed(moved, "m1", day=2)
+    await desk.unmatched(3, 4, 5)
+    assert (await moved.unused("m1"), await desk.unused("m2")) == (2, 5)
+    await reembed(moved, "m2", day=5)
+    await moved.chat(5, vector=direction(3)[:half], embedder="another")
+    assert (await moved.unused("m1"), await moved.unused("m2")) == (3, 5)
+    await moved.chat(6, vector=direction(3)[:half], embedder="another")
+    assert (await moved.unused("m1"), await moved.unused("m2")) == (4, 6)
+
+
+async def test_a_rename_keeps_the_last_match(desk: Desk) -> None:
+    await desk.save("cat", axis=1)
+    await desk.chat(1, about=1)
+    await desk.save("pet", value="other words", axis=2, day=2, rename_from="cat")
+    assert (await desk.memory("pet")).last_matched_at == at(1)
