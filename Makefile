@@ -4,7 +4,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test lint types generate lock conformance bench clean help
+.PHONY: demo test lint types generate lock conformance bench chaos clean help
 
 help: ## this list
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
@@ -32,6 +32,9 @@ conformance: $(VENV)/.dev ## memagent's verdict beside LibreChat's own schema
 
 bench: $(VENV)/.dev ## every benchmark
 	$(BIN)/python -m benchmarks
+
+chaos: $(VENV)/.dev ## kill API, workers and Redis under 2,000 turns, then count
+	$(BIN)/python -m benchmarks.chaos
 
 clean: ## forget the virtual environment and the caches
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
