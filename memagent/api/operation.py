@@ -49,6 +49,7 @@ class Erasure(BaseModel):
         examples=[{"memories": 12, "vectors": 12, "changes": 31, "receipts": 90, "turns": 2}]
     )
     remains: list[dict[str, str]] = Field(description="What is left, where, and until when.")
+    keys_left: int = Field(description="Keys of this user that Redis still has: switches and marks.")
 
 
 @router.get(

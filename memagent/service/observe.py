@@ -27,6 +27,7 @@ from memagent.turn import text_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from datetime import datetime
 
     from memagent.agent.extract import Extraction
     from memagent.config.agents import AgentSpec
@@ -58,13 +59,7 @@ class Stopwatch:
 async def observe(ports: Ports, turn: Turn, *, recalled: RecallNote | None) -> Receipt:
     """Learn from one turn and say what was done; raises `StoreFault` when that cannot even be written down."""
     watch = Stopwatch()
-    blank = Receipt(
-        user=turn.user,
-        conversation_id=turn.conversation_id,
-        message_id=turn.message_id,
-        at=ports.clock().isoformat(),
-        decision=Decision.SKIPPED,
-    )
+    blank = skipped(turn, at=ports.clock())
     agent = ports.settings.memory.agent
     switched_off = off(ports)
     if switched_off is not None or agent is None:
@@ -84,7 +79,7 @@ async def observe(ports: Ports, turn: Turn, *, recalled: RecallNote | None) -> R
     if not any(text_of(message.content).strip() for message in turn.messages if message.role == "user"):
         return replace(blank, reason=Reason.NOTHING_SAID, detail="no message of the user has any text")
     if switch is False:
-        return replace(blank, reason=Reason.OPTED_OUT, detail=hands.OPTED_OUT)
+        return opted_out(turn, at=ports.clock())
     watch.lap("read")
     note = recalled if recalled is not None else await _recalled(ports, turn)
     watch.lap("recall")
@@ -236,6 +231,21 @@ async def _embedded(ports: Ports, edits: Sequence[Edit]) -> list[Edit]:
 
 
 # -- receipts ----------------------------------------------------------------------------------------------------------
+
+
+def skipped(turn: Turn, *, at: datetime) -> Receipt:
+    """The receipt of a turn that nothing was done for yet."""
+    return Receipt(
+        user=turn.user,
+        conversation_id=turn.conversation_id,
+        message_id=turn.message_id,
+        at=at.isoformat(),
+        decision=Decision.SKIPPED,
+    )
+
+
+def opted_out(turn: Turn, *, at: datetime) -> Receipt:
+    return replace(skipped(turn, at=at), reason=Reason.OPTED_OUT, detail=hands.OPTED_OUT)
 
 
 def failed(receipt: Receipt, fault: MemagentError) -> Receipt:

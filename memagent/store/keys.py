@@ -86,9 +86,9 @@ def partitions_key(prefix: str, scope: Scope) -> str:
 
 
 def queue_keys(prefix: str, user: str) -> list[str]:
-    """Keys of a user's turns, in the order in which `lua/queue.lua` names them; the last is what a turn's id is put behind."""
+    """Keys of a user's turns, in the order in which `lua/queue.lua` names them; the fourth is what a turn's id is put behind."""
     lane = queue_name(user)
-    return [f"{prefix}:{kind}:{lane}" for kind in ("q", "w", "y", "t")]
+    return [f"{prefix}:{kind}:{lane}" for kind in ("q", "w", "y", "t", "c")]
 
 
 def queue_name(user: str) -> str:

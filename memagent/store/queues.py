@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from memagent.store import CONSENT
 from memagent.store.faults import redis_errors
 from memagent.store.keys import (
     dead_key,
@@ -65,10 +66,23 @@ class Queues:
     # -- a user's line --------------------------------------------------------------------------------------------------
 
     async def accept(
-        self, user: str, turn_id: str, payload: str, fields: Mapping[str, str], *, most: int
+        self,
+        user: str,
+        turn_id: str,
+        payload: str,
+        fields: Mapping[str, str],
+        *,
+        most: int,
+        skipped: Mapping[str, str],
+        ttl_ms: int,
     ) -> tuple[Mapping[str, str] | None, bool]:
-        """Put a turn into the line, once per id: its fields, and whether it was known. None when the line is full."""
-        answer = await self._run("accept", user, {"id": turn_id, "most": most, "fields": fields}, payload)
+        """Put a turn into the line, once per id: its fields, and whether it was known. None when the line is full.
+
+        Of a user who has memory switched off nothing that was said is kept: the turn is done, with the fields of `skipped`.
+        """
+        skip = {"switch": CONSENT, "ttl": ttl_ms, **skipped}
+        request = {"id": turn_id, "most": most, "fields": fields, "skip": skip}
+        answer = await self._run("accept", user, request, payload)
         decoded = json.loads(answer)
         return decoded.get("turn"), bool(decoded.get("known"))
 

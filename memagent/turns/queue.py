@@ -9,6 +9,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING
 
 from memagent.errors import Busy, NoSuchTurn
+from memagent.service.observe import opted_out
 from memagent.store.keys import queue_name, turn_handle
 from memagent.turns import Durability, Status, Ticket
 from memagent.turns.erasure import erase_user
@@ -33,6 +34,7 @@ NOTES_KEPT = 10_000
 """Of contexts that were given and whose turns have not come yet: a few hundred bytes each."""
 
 SWEPT_AT_ONCE = 1_000
+MS_PER_DAY = 86_400_000
 UNSEEN_AFTER_S = 60.0
 """An announced turn that is in no line after this long was never accepted."""
 
@@ -71,6 +73,8 @@ class TurnQueue:
     async def accept(self, turn: Turn) -> Ticket:
         """Take a turn, once per message id: it is kept until it is learned from or given up.
 
+        Of a user who has memory switched off it is not kept, and over at once.
+
         Raises `Busy` when the user's line or the whole queue is full, `NoUserKey` for a key that cannot be sealed, and
         `StoreFault` when it is not certain that the turn was taken: hand it over again.
         """
@@ -88,8 +92,15 @@ class TurnQueue:
             "agent_id": turn.agent_id,
             "accepted": now.isoformat(),
         }
+        receipt = opted_out(turn, at=now)
         row, known = await self._queues.accept(
-            user, found, payload, fields, most=self._options.queue_per_user
+            user,
+            found,
+            payload,
+            fields,
+            most=self._options.queue_per_user,
+            skipped={"finished": receipt.at, "receipt": json.dumps(receipt.to_json(), ensure_ascii=False)},
+            ttl_ms=self._options.receipt_days * MS_PER_DAY,
         )
         if row is None:
             await self._queues.withdraw([(user, found)])
@@ -113,10 +124,13 @@ class TurnQueue:
         return ticket_of(user, row)
 
     async def follow(self, user: str, found: str) -> AsyncIterator[Ticket]:
-        """A turn as it stands, and again whenever that changes, until it is over. Raises `NoSuchTurn` when it is erased."""
+        """A turn as it stands, and again whenever that changes, until it is over or this process is about to end.
+
+        Raises `NoSuchTurn` when it is erased.
+        """
         seen: Ticket | None = None
         async with self.news.of(turn_handle(user, found)) as changed:
-            while seen is None or not seen.over:
+            while seen is None or not (seen.over or self.news.closed):
                 changed.clear()
                 ticket = await self.ticket(user, found)
                 if ticket != seen:

@@ -1,7 +1,7 @@
 -- One user's turns that wait. Everything here is local to the script that it is put in front of. ARGV[1] is the request.
 local R = cjson.decode(ARGV[1])
--- Keys in the order of store/keys.py, queue_keys; a turn's own key is the last one with its id behind.
-local WAITING, LEASE, ALL = KEYS[1], KEYS[2], KEYS[3]
+-- Keys in the order of store/keys.py, queue_keys; a turn's own key is the fourth one with its id behind.
+local WAITING, LEASE, ALL, CONSENT = KEYS[1], KEYS[2], KEYS[3], KEYS[5]
 
 local function name_of(id)
   return KEYS[4] .. id

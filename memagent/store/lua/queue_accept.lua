@@ -3,12 +3,14 @@ local name = name_of(R.id)
 if redis.call('EXISTS', name) == 1 then return cjson.encode({known = true, turn = view(R.id)}) end
 local length = redis.call('LLEN', WAITING)
 if length >= R.most then return cjson.encode({full = length}) end
-local row = {'status', 'queued', 'payload', ARGV[2]}
-for field, value in pairs(R.fields) do
-  row[#row + 1] = field
-  row[#row + 1] = value
+for field, value in pairs(R.fields) do redis.call('HSET', name, field, value) end
+-- Of a user who has memory switched off nothing that was said is kept, not even until it would be skipped.
+if redis.call('HGET', CONSENT, R.skip.switch) == '0' then
+  redis.call('HSET', name, 'status', 'done', 'finished', R.skip.finished, 'receipt', R.skip.receipt)
+  expire(R.id, R.skip.ttl)
+  return cjson.encode({known = false, turn = view(R.id)})
 end
-redis.call('HSET', name, unpack(row))
+redis.call('HSET', name, 'status', 'queued', 'payload', ARGV[2])
 redis.call('RPUSH', WAITING, R.id)
 redis.call('ZADD', ALL, '+inf', R.id)
 told(R.id)
