@@ -10,7 +10,7 @@ from memagent.errors import Conflict, LimitExceeded, NotFound, PersonalizationOf
 from memagent.memory import Scope, ScopeKind, Source
 from memagent.store import CONSENT, Change, DeleteMemory, EditStatus, Limits, SetMemory
 from memagent.store.redis import RedisStore
-from tests.store.desk import Desk, at, keys, used
+from tests.store.desk import Desk, at, keys, opened, used
 
 
 async def delete(desk: Desk, key: str, day: int = 0) -> None:
@@ -254,18 +254,17 @@ async def test_erasing_leaves_no_key_of_the_scope_but_the_wish(desk: Desk) -> No
 
 
 async def test_nothing_erased_comes_back_out_of_another_process(desk: Desk, redis_url: str) -> None:
-    other = await RedisStore.open(
-        redis_url, prefix=desk.store.prefix, embedder_id="test-embedder", dimensions=16
-    )
-    await desk.save("cat", axis=1)
-    assert keys(await Desk(other).chat(1, about=1)) == ["cat"]
-    await desk.store.erase(desk.scope)
-    again = await Desk(other).chat(1, about=1)
-    assert (again.active, again.hits) == ((), ())
-    await desk.save("cat", value="written anew", axis=1)
-    assert [memory.value for memory in (await Desk(other).chat(1)).active] == ["written anew"]
-    assert used(await Desk(other).chat(1, about=1)) == ["cat"]
-    await other.close()
+    async with opened(redis_url, desk.store.prefix) as store:
+        other = Desk(store)
+        await desk.save("cat", axis=1)
+        assert keys(await other.chat(0, commit=False)) == keys(await other.chat(0, about=None)) == ["cat"]
+        await desk.store.erase(desk.scope)
+        await desk.save("dog", axis=1)
+        assert keys(await other.chat(0, about=None)) == ["dog"]
+        assert used(await other.chat(1, about=1)) == ["dog"]
+        await desk.store.erase(desk.scope)
+        again = await other.chat(1, about=1)
+        assert (again.active, again.hits) == ((), ())
 
 
 async def test_preferences_are_kept_per_user_and_unset_is_not_false(desk: Desk) -> None:
