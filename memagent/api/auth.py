@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import secrets
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any
@@ -26,6 +27,10 @@ KEY_PREFIX = "mk_"
 SESSION_COOKIE = "memagent_session"
 SESSION_AUDIENCE = "memagent-session"
 LINK_AUDIENCE = "memagent-link"
+FORM_AUDIENCE = "memagent-form"
+FORM_FIELD = "token"
+FORMS = ("application/x-www-form-urlencoded", "multipart/form-data")
+LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
 
 
 class May(StrEnum):
@@ -161,9 +166,9 @@ def signed(user: str, secret: str, *, audience: str, expires: datetime) -> str:
     )
 
 
-def opened_link(token: str, accepted: Credentials, *, now: datetime) -> str:
-    """The user whom a login link lets in; raises `Unauthenticated` when it is over or not ours."""
-    user = _claims(token, accepted.session_secret, now=now, audience=LINK_AUDIENCE).get("sub")
+def opened(token: str, accepted: Credentials, *, audience: str, now: datetime) -> str:
+    """The user whom a token of ours names; raises `Unauthenticated` when it is over, not ours, or for something else."""
+    user = _claims(token, accepted.session_secret, now=now, audience=audience).get("sub")
     if not isinstance(user, str) or not user:
         raise Unauthenticated("the token names no user")
     return user
@@ -172,21 +177,39 @@ def opened_link(token: str, accepted: Credentials, *, now: datetime) -> str:
 # -- dependencies of routes ----------------------------------------------------------------------------------------------
 
 
-def principal(request: Request) -> Principal:
+async def principal(request: Request) -> Principal:
     state = request.app.state
-    found = prove(request.headers, request.cookies, state.credentials, now=state.memory.ports.clock())
-    if found.via == "session":
-        refuse_forged(request)
+    now = state.memory.ports.clock()
+    found = prove(request.headers, request.cookies, state.credentials, now=now)
+    if found.via == "fixed":
+        refuse_renamed(request)
+    if found.via in {"session", "fixed"}:
+        await refuse_forged(request, found, now=now)
     return found
 
 
-def refuse_forged(request: Request) -> None:
-    """A page elsewhere may send a visitor's cookie along, never our header: no script of another origin can set it."""
-    if (
-        request.method not in {"GET", "HEAD", "OPTIONS"}
-        and request.headers.get("x-requested-with") != "memagent"
-    ):
-        raise Forbidden("this request did not come from memagent's own page")
+def refuse_renamed(request: Request) -> None:
+    """Who needs no credential is served under this machine's own names only: a page elsewhere may point its name here."""
+    if request.url.hostname not in LOOPBACK:
+        raise Forbidden("a server for one person answers to 127.0.0.1 and localhost only")
+
+
+async def refuse_forged(request: Request, caller: Principal, *, now: datetime) -> None:
+    """A page elsewhere may send a visitor's cookie along, never our header, nor a form's token, which names the user.
+
+    A server for one person also takes what no browser sent: every browser says where such a request comes from.
+    """
+    if request.method in {"GET", "HEAD", "OPTIONS"} or request.headers.get("x-requested-with") == "memagent":
+        return
+    if caller.via == "fixed" and not {"origin", "sec-fetch-site"} & set(request.headers):
+        return
+    if request.headers.get("content-type", "").partition(";")[0].strip().lower() in FORMS:
+        token = (await request.form()).get(FORM_FIELD)
+        accepted = request.app.state.credentials
+        with suppress(Unauthenticated):
+            if opened(str(token), accepted, audience=FORM_AUDIENCE, now=now) == caller.user:
+                return
+    raise Forbidden("this request did not come from memagent's own page: open it again and try once more")
 
 
 def needs(may: May) -> Callable[[Principal], Principal]:

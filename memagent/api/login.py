@@ -17,7 +17,7 @@ from memagent.api.auth import (
     May,
     Principal,
     Proven,
-    opened_link,
+    opened,
     signed,
 )
 from memagent.api.scopes import BY_USER
@@ -61,7 +61,7 @@ async def login(
     """Sets the session's cookie, which no script can read, and goes on to the user's page."""
     state = request.app.state
     now = state.memory.ports.clock()
-    user = opened_link(token, state.credentials, now=now)
+    user = opened(token, state.credentials, audience=LINK_AUDIENCE, now=now)
     session = signed(
         user, state.credentials.session_secret, audience=SESSION_AUDIENCE, expires=now + SESSION_TIME
     )

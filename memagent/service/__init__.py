@@ -69,11 +69,13 @@ class Memagent:
 
     async def list(self, user: str | Scope) -> tuple[Memory, ...]:
         """All memories, newest update first."""
-        return await self.ports.store.list(scope_of(user))
+        days = hands.dormant_after(self.ports)
+        return await self.ports.store.list(scope_of(user), dormant_after_days=days)
 
     async def get(self, user: str | Scope, key: str) -> Memory:
         """One memory; raises `NoSuchMemory`."""
-        memory = await self.ports.store.get(scope_of(user), key)
+        days = hands.dormant_after(self.ports)
+        memory = await self.ports.store.get(scope_of(user), key, dormant_after_days=days)
         if memory is None:
             raise NoSuchMemory(f"there is no memory under `{key}`")
         return memory

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import Counter
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from memagent.memory import Scope, ScopeKind
+from memagent.sessions import owners
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -50,6 +52,8 @@ async def erase_user(
 ) -> Erasure:
     """Erase the user's own pool, every partition of an agent and the global memories: vectors, history and receipts too.
 
+    The user's own sessions go as well.
+
     `also` go first, so that nothing of theirs writes afterwards. `closed` are message ids of turns under way, by scope:
     they write nothing any more. `preferences` erases the user's own switches as well, which switches memory on again for
     somebody who had switched it off. Running it again is harmless: it finds less. Raises `StoreFault`.
@@ -63,6 +67,8 @@ async def erase_user(
         erased.update(await ports.store.erase(scope, closed=closed.get(scope, ())))
     if preferences:
         erased["preferences"] = await ports.store.erase_preferences(user)
+    if sessions := await asyncio.to_thread(owners.erase, ports.options.data_dir, user):
+        erased["sessions"] = sessions
     kept = (() if preferences else (SWITCHES,)) + ((CLOSED_MARKS,) if closed else ())
     return Erasure(user, dict(erased), (*kept, *REMAINS), await ports.store.keys_of(user))
 
@@ -92,7 +98,7 @@ REMAINS = (
         "they are deleted there: they belong to everybody who shares them",
     ),
     Remains(
-        "transcripts and memory files of sessions, if sessions are used",
+        "transcripts and memory files of sessions that an agent shares, if sessions are used",
         "the data folder",
         "`memagent sessions` or you delete them: a session belongs to an agent, not to a user's id",
     ),

@@ -34,6 +34,12 @@ def limits(ports: Ports, scope: Scope, *, forget: bool = False) -> Limits:
     )
 
 
+def dormant_after(ports: Ports) -> int | None:
+    """Unused days after which a memory shows as dormant; None while decay is off (T44)."""
+    options = ports.options
+    return options.dormant_after_days if options.memory_decay_enabled else None
+
+
 async def put(
     ports: Ports,
     scope: Scope,

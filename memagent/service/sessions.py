@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 from memagent.errors import ModelFault, ModelUnavailable
 from memagent.service.observe import target_of
 from memagent.service.receipt import Decision, RecallNote
-from memagent.sessions.keys import MAIN, agent_id
+from memagent.sessions.keys import MAIN
+from memagent.sessions.owners import workspace
 from memagent.sessions.service import Sessions
 from memagent.turn import Turn
 
@@ -28,17 +29,20 @@ def open_sessions(
     user: str,
     *,
     agent: str = MAIN,
+    own: bool = False,
     settings: SessionSettings | None = None,
     registry: SessionRegistry | None = None,
     window: Window | None = None,
 ) -> Sessions:
     """The sessions of one agent in the data folder; what they lose is learned as `user`'s.
 
+    `own` are the user's sessions with that agent, in a folder of their own: those that the service shows to that user.
+
     `window` knows a model's context window by its name, as `Gateway.context_window` does. Without a usable memory agent there is no model for summaries:
     then compaction says so and changes nothing.
     """
     return Sessions(
-        memory.ports.options.data_dir / "sessions" / agent_id(agent),
+        workspace(memory.ports.options.data_dir, owner=user if own else None, agent=agent),
         clock=memory.ports.clock,
         settings=settings,
         registry=registry,
