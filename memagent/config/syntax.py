@@ -68,7 +68,7 @@ SPOKEN: Final[dict[str, Explanation]] = {
     "control-character": Explanation(
         "MEM013", "a control character stands in the text", ("remove it, or write it as an escape within double quotes",)
     ),
-    "null-byte": Explanation("MEM013", "a NUL byte stands in the text", ("is this file UTF-16, or not text at all",)),
+    "null-byte": Explanation("MEM013", "a NUL byte stands in the text", ("save the file as UTF-8 if it is another encoding; otherwise it is no text",)),
     "duplicate-key": Explanation(
         "MEM102", "duplicate key `{name}`", ("keep one of the two; put everything of `{name}` under it",), "first set here"
     ),
