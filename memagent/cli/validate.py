@@ -259,12 +259,13 @@ OUTCOMES = {
 
 
 def _verdict_json(one: Checked) -> dict[str, Any]:
+    """The verdict as the reference gives it: `ok` and `issues` are the schema's, the outcome the server's."""
     name = STDIN if one.document.file == STDIN_NAME else one.document.file
     issues = [
         {"path": list(issue.path), "code": issue.code, "message": issue.message}
-        for issue in one.verdict.issues
+        for issue in one.verdict.schema_issues
     ]
-    return {"file": name, "ok": one.verdict.ok, "outcome": str(one.verdict.outcome), "issues": issues}
+    return {"file": name, "ok": one.verdict.accepted, "outcome": str(one.verdict.outcome), "issues": issues}
 
 
 def _exit_code(checked: Sequence[Checked], options: Options, *, in_trouble: bool) -> ExitCode:

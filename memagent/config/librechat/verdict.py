@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 from memagent.config.document import parse, plain
+from memagent.config.librechat.parameters import CODE as BEHIND_THE_SCHEMA
 from memagent.config.librechat.parameters import broken_parameters
 from memagent.config.librechat.root import ROOT
 from memagent.config.scalars import is_nan
@@ -34,6 +35,15 @@ class Verdict:
     outcome: Outcome
     issues: tuple[Issue, ...] = ()
     reason: str = ""
+
+    @property
+    def accepted(self) -> bool:
+        """The schema takes the file, whatever the checks behind it say: the reference verdict's `ok`."""
+        return self.ok or (bool(self.issues) and all(issue.code == BEHIND_THE_SCHEMA for issue in self.issues))
+
+    @property
+    def schema_issues(self) -> tuple[Issue, ...]:
+        return tuple(issue for issue in self.issues if issue.code != BEHIND_THE_SCHEMA)
 
 
 def verdict(document: Document, environ: Mapping[str, str]) -> Verdict:  # noqa: PLR0911 - one for each way to start
