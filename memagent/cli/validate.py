@@ -180,13 +180,14 @@ def _mend(checked: Checked, options: Options, troubles: list[str]) -> Checked:
 
 
 def _repaired(checked: Checked, options: Options) -> tuple[bytes, int]:
-    from memagent.config.repair import repaired  # noqa: PLC0415
+    from memagent.config.repair import readable_elsewhere, repaired  # noqa: PLC0415
 
     text, made = repaired(checked.document.text, checked.findings)
     data = text.encode("utf-8-sig" if checked.document.bom else "utf-8")
     if made:
         mended = _check(Input(checked.document.file, data), options)
-        if mended.document.root is None or (checked.verdict.ok and not mended.verdict.ok):
+        worse = mended.document.root is None or (checked.verdict.ok and not mended.verdict.ok)
+        if worse or (readable_elsewhere(checked.document.text) and not readable_elsewhere(text)):
             return checked.data, 0
     return data, made
 

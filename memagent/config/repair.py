@@ -25,3 +25,14 @@ def repaired(text: str, findings: Iterable[Finding]) -> tuple[str, int]:
         end = fix.span.end.offset
         made += 1
     return "".join([*parts, text[end:]]), made
+
+
+def readable_elsewhere(text: str) -> bool:
+    """Whether a YAML reader that is not ours takes the text, as the editors and tools around the file have to."""
+    from ruamel.yaml import YAML, YAMLError  # noqa: PLC0415  only a repair asks for a second opinion
+
+    try:
+        YAML(typ="rt").load(text)
+    except (YAMLError, ValueError, RecursionError):
+        return False
+    return True
