@@ -42,6 +42,7 @@ async def open_queue(memory: Memagent, *, worker: bool) -> AsyncIterator[TurnQue
         queue = TurnQueue(memory, queues, wakes, envelope, meters)
         wakes.listen(Learner(memory, queues, wakes, envelope, meters).learn, queue.sweep)
         opened.push_async_callback(wiring.stop, asyncio.create_task(queue.news.listen()))
+        opened.callback(queue.news.close)
         if worker:
             await opened.enter_async_context(
                 wakes.work(at_once=options.worker_turns, drain_s=options.drain_s)

@@ -233,16 +233,18 @@ class Queues:
     # -- news ---------------------------------------------------------------------------------------------------
 
     @asynccontextmanager
-    async def news(self) -> AsyncIterator[AsyncIterator[str]]:
-        """Handles of turns whose state changes, from now on. Ends with `StoreFault` when the connection does."""
+    async def news(self) -> AsyncIterator[AsyncIterator[str | None]]:
+        """Handles of turns whose state changes, from now on, and None now and then when none does.
+
+        Ends with `StoreFault` when the connection does.
+        """
         listener = self.client.pubsub(ignore_subscribe_messages=True)
 
-        async def heard() -> AsyncIterator[str]:
+        async def heard() -> AsyncIterator[str | None]:
             while True:
                 with redis_errors("listening for news of turns"):
                     message = await listener.get_message(timeout=1.0)
-                if message is not None:
-                    yield message["data"].decode()
+                yield None if message is None else message["data"].decode()
 
         try:
             with redis_errors("listening for news of turns"):

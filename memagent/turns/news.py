@@ -27,23 +27,25 @@ class News:
     def __init__(self, queues: Queues) -> None:
         self._queues = queues
         self._readers: defaultdict[str, set[asyncio.Event]] = defaultdict(set)
-        self.closed = False
+        self.closed = asyncio.Event()
         """The process is about to end: readers answer with what they know."""
 
     def close(self) -> None:
         """Let every reader go."""
-        self.closed = True
+        self.closed.set()
         for events in self._readers.values():
             for event in events:
                 event.set()
 
     async def listen(self) -> None:
-        """Spread the news until cancelled; an outage is waited out."""
-        while True:
+        """Spread the news until closed; an outage is waited out."""
+        while not self.closed.is_set():
             try:
                 async with self._queues.news() as heard:
                     async for handle in heard:
-                        for event in self._readers.get(handle, ()):
+                        if self.closed.is_set():  # redis-py can swallow a cancel that comes with its own timeout
+                            return
+                        for event in self._readers.get(handle or "", ()):
                             event.set()
             except StoreFault as fault:
                 log.warning("no news of turns", extra={"code": fault.code})

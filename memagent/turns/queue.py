@@ -130,7 +130,7 @@ class TurnQueue:
         """
         seen: Ticket | None = None
         async with self.news.of(turn_handle(user, found)) as changed:
-            while seen is None or not (seen.over or self.news.closed):
+            while seen is None or not (seen.over or self.news.closed.is_set()):
                 changed.clear()
                 ticket = await self.ticket(user, found)
                 if ticket != seen:
