@@ -8,7 +8,6 @@ found: docs/recall.md.
 
 from __future__ import annotations
 
-import math
 import re
 from collections import defaultdict
 from dataclasses import asdict, dataclass, fields, replace
@@ -27,8 +26,6 @@ if TYPE_CHECKING:
 
 REACH = 2
 """Turns before and after that are read with a turn: a question, its answer, and what is said to it."""
-
-LONG_TURN_TERMS = 40
 
 _ASKS_WHEN = re.compile(
     r"\b(when|how long|(what|which) (date|day|month|year)|wann|wie lange|seit wann|welche[nmrs]? (tag|monat|jahr)"
@@ -58,8 +55,6 @@ class Features:
     """How much of the question's weight in words stands in the turn."""
     session_words: float = 0.0
     """The best `near_words` of its session."""
-    before: float = 0.0
-    """`words` of the turn before it."""
     answers: float = 0.0
     """`words` of the turn before it when that one is a question."""
     vector: float = 0.0
@@ -68,8 +63,6 @@ class Features:
     """The better `vector` of the two turns beside it."""
     session_vector: float = 0.0
     """The best `vector` of its session."""
-    answers_vector: float = 0.0
-    """`vector` of the turn before it when that one is a question."""
     speaker: float = 0.0
     """The question names who speaks here, and nobody else who speaks."""
     asks: float = 0.0
@@ -78,7 +71,6 @@ class Features:
     """The question asks when, and the turn says something of time."""
     date: float = 0.0
     """The turn was said on a date that the question names."""
-    length: float = 0.0
 
     def weighed(self, weights: Features) -> float:
         """Return 0..1: the weighted sum, against the sum of all that speaks for a turn."""
@@ -91,14 +83,13 @@ class Features:
 
 
 FUSED = Features(
-    words=0.9, near_words=2.7, coverage=1.1, session_words=2.2, before=-0.4, answers=1.8, vector=3.6, near_vector=1.8,
-    session_vector=2.9, answers_vector=0.6, speaker=1.0, asks=-1.1, time=2.1, date=4.3, length=3.6,
+    words=0.7, near_words=2.6, coverage=2.0, session_words=2.1, answers=1.9, vector=3.4, near_vector=2.1,
+    session_vector=2.8, speaker=1.0, asks=-1.5, time=2.4, date=4.2,
 )  # fmt: skip
 """For turns with vectors."""
 
 LEXICAL = Features(
-    words=1.8, near_words=3.2, coverage=1.2, session_words=2.9, before=-0.3, answers=2.3, speaker=1.2, asks=-1.0, time=2.0,
-    date=4.4, length=2.8,
+    words=1.5, near_words=3.1, coverage=2.1, session_words=2.9, answers=2.1, speaker=1.2, asks=-1.3, time=2.2, date=4.4
 )  # fmt: skip
 """For words alone."""
 
@@ -176,17 +167,14 @@ class _Scene:
             near_words=self.near[number],
             coverage=sum(self.rarity[term] for term in held) / total if total else 0.0,
             session_words=self.best_near[passage.path],
-            before=_best(self.words, before),
             answers=_best(self.words, asked),
             vector=self.vectors[number],
             near_vector=_best(self.vectors, [*before, *after]),
             session_vector=self.best_vector[passage.path],
-            answers_vector=_best(self.vectors, asked),
             speaker=float(self.named == {passage.label}),
             asks=float(self.asks[number]),
             time=float(self.when and bool(_TELLS_WHEN.search(_folded(passage.text)))),
             date=float(passage.at is not None and any(date.holds(passage.at.date()) for date in self.dates)),
-            length=min(1.0, math.log1p(len(passage.terms)) / math.log1p(LONG_TURN_TERMS)),
         )
 
     def _near(self, turn: Candidate, frequencies: Frequencies | None) -> float:
