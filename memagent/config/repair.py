@@ -29,7 +29,8 @@ def repaired(text: str, findings: Iterable[Finding]) -> tuple[str, int]:
 
 def readable_elsewhere(text: str) -> bool:
     """Whether a YAML reader that is not ours takes the text, as the editors and tools around the file have to."""
-    from ruamel.yaml import YAML, YAMLError  # noqa: PLC0415  only a repair asks for a second opinion
+    from ruamel.yaml import YAML  # noqa: PLC0415  only a repair asks for a second opinion
+    from ruamel.yaml.error import YAMLError  # noqa: PLC0415
 
     try:
         YAML(typ="rt").load(text)
