@@ -5,7 +5,7 @@ A key may hold any character, so everything that is not about one key hangs on t
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Body, Path, Query, Request, Response
 
@@ -14,7 +14,9 @@ from memagent.api.scopes import ReadScope, WriteScope
 from memagent.api.shapes import FAULTS, ChangeView, ImportView, Listing, MemoryView, MemoryWrite, Preferences
 from memagent.memory import MAX_KEY_CHARS
 from memagent.service import Memagent
+from memagent.service.imports import Format, decode
 from memagent.service.transfer import as_json, change_json
+from memagent.turn import MAX_ID_CHARS
 
 router = APIRouter(prefix="/v1", tags=["memories"], responses=FAULTS)
 
@@ -104,9 +106,21 @@ async def accept(
     return as_json(await memory_of(request).accept(scope, key))
 
 
-@router.get("/memories:export", summary="Everything remembered, as `import` takes it back")
-async def export(request: Request, scope: ReadScope) -> dict[str, Any]:
-    return await memory_of(request).export(scope)
+@router.get(
+    "/memories:export",
+    summary="Everything remembered, as `import` takes it back, or as Markdown",
+    response_model=None,
+    responses={200: {"content": {"application/json": {}, "text/markdown": {}}}},
+)
+async def export(
+    request: Request,
+    scope: ReadScope,
+    form: Annotated[Literal["json", "markdown"], Query(alias="format")] = "json",
+) -> dict[str, Any] | Response:
+    memory = memory_of(request)
+    if form == "markdown":
+        return Response(await memory.export_markdown(scope), media_type="text/markdown")
+    return await memory.export(scope)
 
 
 @router.post("/memories:import", summary="Bring memories in", response_model=ImportView)
@@ -114,14 +128,27 @@ async def import_memories(
     request: Request,
     scope: WriteScope,
     data: Annotated[
-        dict[str, Any],
+        dict[str, Any] | list[Any] | str,
         Body(examples=[{"memagent": 1, "memories": [{"key": "diet", "value": "Ada eats no meat."}]}]),
     ],
     *,
+    source: Annotated[
+        Format | None, Query(alias="from", description="The format; without it, it is found out.")
+    ] = None,
+    owner: Annotated[
+        str | None, Query(max_length=MAX_ID_CHARS, description="Whose, where data holds several people's.")
+    ] = None,
     dry_run: Annotated[bool, Query(description="Say what would happen, and change nothing.")] = False,
 ) -> dict[str, Any]:
-    """What does not fit is named with its reason, never cut."""
-    return (await memory_of(request).import_memories(scope, data, dry_run=dry_run)).to_json()
+    """An export of memagent, LibreChat, mem0 or agent-memory-server as it is, or OpenClaw's Markdown as a JSON text.
+
+    What does not fit is named with its reason, never cut.
+    """
+    decoded = decode(data) if isinstance(data, str) else data
+    report = await memory_of(request).import_memories(
+        scope, decoded, source=source, owner=owner, dry_run=dry_run
+    )
+    return report.to_json()
 
 
 @router.get("/preferences", summary="The user's own switches", response_model=Preferences)

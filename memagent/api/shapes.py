@@ -127,6 +127,7 @@ class ImportView(BaseModel):
     known: list[str] = Field(description="Keys whose words were remembered already.")
     refused: list[dict[str, str]]
     dry_run: bool
+    format: str = Field(examples=["memagent"])
 
 
 class Preferences(BaseModel):

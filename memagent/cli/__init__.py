@@ -36,7 +36,10 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "turn": ("memagent.cli.turn", "Play one turn and print its receipt."),
     "recall": ("memagent.cli.turn", "Show what a message would bring back."),
     "why": ("memagent.cli.turn", "Tell what memory did with one message."),
-    "memories": ("memagent.cli.memories", "List, read, write, delete, export, import and undo memories."),
+    "memories": (
+        "memagent.cli.memories",
+        "List, read, write, review, delete, export, import and undo memories; forget a user.",
+    ),
     "preferences": ("memagent.cli.memories", "Switch memory off and on for a user."),
     "decay": ("memagent.cli.decay", "Rehearse what will go dormant or be forgotten."),
     "doctor": ("memagent.cli.doctor", "Probe everything a turn stands on, live."),

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import json
-from functools import update_wrapper, wraps
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from memagent.cli import options
-from memagent.errors import BadRequest
+from memagent.cli import options, transfer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
 
     from memagent.memory import Scope
@@ -21,24 +17,11 @@ if TYPE_CHECKING:
 
 @click.group()
 def memories() -> None:
-    """List, read, write, delete, export, import and undo memories."""
-
-
-def scoped(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command `--config`, `--user`, `--agent`, `--shared` and `--json`; it gets the scope they name."""
-
-    @wraps(command)
-    def wrapped(context: click.Context, /, *, user: str, agent: str, shared: str, **rest: Any) -> None:
-        command(context, scope=options.scope_option(user, agent, shared), **rest)
-
-    for option in (options.as_json, options.shared, options.agent, options.user, options.config):
-        option(wrapped)
-    passed: Callable[..., None] = click.pass_context(wrapped)
-    return update_wrapper(passed, wrapped)
+    """List, read, write, review, delete, export, import and undo memories; forget a user."""
 
 
 @memories.command("list")
-@scoped
+@options.scoped
 def list_(context: click.Context, *, config: Path | None, scope: Scope, as_json: bool) -> None:
     """All memories, newest first."""
     from memagent.report import memories as report  # noqa: PLC0415  rich
@@ -51,7 +34,7 @@ def list_(context: click.Context, *, config: Path | None, scope: Scope, as_json:
 
 @memories.command()
 @click.argument("key")
-@scoped
+@options.scoped
 def get(context: click.Context, *, config: Path | None, scope: Scope, as_json: bool, key: str) -> None:
     """One memory with the words it came from."""
     from memagent.report import memories as report  # noqa: PLC0415  rich
@@ -67,7 +50,7 @@ def get(context: click.Context, *, config: Path | None, scope: Scope, as_json: b
 @click.option("--tag", "tags", multiple=True, help="Visible only when this word, or #channel, is in sight.")
 @click.argument("key")
 @click.argument("value")
-@scoped
+@options.scoped
 def set_(
     context: click.Context,
     *,
@@ -90,7 +73,7 @@ def set_(
 
 @memories.command()
 @click.argument("key")
-@scoped
+@options.scoped
 def delete(context: click.Context, *, config: Path | None, scope: Scope, as_json: bool, key: str) -> None:
     """Delete a memory; `undo` brings it back."""
 
@@ -106,7 +89,7 @@ def delete(context: click.Context, *, config: Path | None, scope: Scope, as_json
 @memories.command()
 @click.option("--key", help="Only changes of this memory.")
 @click.option("--limit", type=click.IntRange(1, 1000), default=50, show_default=True)
-@scoped
+@options.scoped
 def history(
     context: click.Context, *, config: Path | None, scope: Scope, as_json: bool, key: str | None, limit: int
 ) -> None:
@@ -122,7 +105,7 @@ def history(
 
 @memories.command()
 @click.argument("change", required=False)
-@scoped
+@options.scoped
 def undo(
     context: click.Context, *, config: Path | None, scope: Scope, as_json: bool, change: str | None
 ) -> None:
@@ -137,37 +120,34 @@ def undo(
 
 
 @memories.command()
-@scoped
-def export(context: click.Context, *, config: Path | None, scope: Scope, as_json: bool) -> None:  # noqa: ARG001  always JSON
-    """Everything remembered, as JSON on stdout."""
-
-    async def work(memory: Memagent) -> dict[str, Any]:
-        return await memory.export(scope)
-
-    options.show(options.with_memory(context, config, work), as_json=True, table=str)
-
-
-@memories.command("import")
-@click.option("--dry-run", is_flag=True, help="Say what would happen, and change nothing.")
-@click.argument("file", type=click.File("rb"))
-@scoped
-def import_(
-    context: click.Context, *, config: Path | None, scope: Scope, as_json: bool, dry_run: bool, file: BinaryIO
-) -> None:
-    """Bring in memories from a JSON FILE that `export` wrote (`-` for stdin)."""
+@options.scoped
+def review(context: click.Context, *, config: Path | None, scope: Scope, as_json: bool) -> None:
+    """What a tool or a quotation brought in: in no prompt until `accept`, gone with `delete`."""
     from memagent.report import memories as report  # noqa: PLC0415  rich
+    from memagent.service.transfer import as_json as memory_json  # noqa: PLC0415
 
-    try:
-        data = json.loads(file.read())
-    except ValueError:
-        raise BadRequest(
-            f"{file.name} is not JSON: give a file that `memagent memories export` wrote"
-        ) from None
+    async def work(memory: Memagent) -> list[dict[str, Any]]:
+        return [memory_json(each) for each in await memory.review(scope)]
+
+    options.show(options.with_memory(context, config, work), as_json=as_json, table=report.review)
+
+
+@memories.command()
+@click.argument("key")
+@options.scoped
+def accept(context: click.Context, *, config: Path | None, scope: Scope, as_json: bool, key: str) -> None:
+    """Take a memory of the review for the user's own words."""
+    from memagent.report import memories as report  # noqa: PLC0415  rich
+    from memagent.service.transfer import as_json as memory_json  # noqa: PLC0415
 
     async def work(memory: Memagent) -> dict[str, Any]:
-        return (await memory.import_memories(scope, data, dry_run=dry_run)).to_json()
+        return memory_json(await memory.accept(scope, key))
 
-    options.show(options.with_memory(context, config, work), as_json=as_json, table=report.imported)
+    options.show(options.with_memory(context, config, work), as_json=as_json, table=report.memory)
+
+
+for command in (transfer.export, transfer.import_, transfer.forget_me):
+    memories.add_command(command)
 
 
 @click.group()

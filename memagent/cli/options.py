@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from functools import update_wrapper, wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -39,6 +40,19 @@ def scope_option(user: str, agent: str, shared: str) -> Scope:
     from memagent.memory import Scope, ScopeKind  # noqa: PLC0415  keeps `memagent validate` light
 
     return Scope(ScopeKind.SHARED, shared) if shared else Scope(ScopeKind.USER, user, agent)
+
+
+def scoped(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command `--config`, `--user`, `--agent`, `--shared` and `--json`; it gets the scope they name."""
+
+    @wraps(command)
+    def wrapped(context: click.Context, /, *, user: str, agent: str, shared: str, **rest: Any) -> None:
+        command(context, scope=scope_option(user, agent, shared), **rest)
+
+    for option in (as_json, shared, agent, user, config):
+        option(wrapped)
+    passed: Callable[..., None] = click.pass_context(wrapped)
+    return update_wrapper(passed, wrapped)
 
 
 def with_memory(

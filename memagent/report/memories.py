@@ -124,21 +124,50 @@ def forecast(rows: Sequence[Mapping[str, Any]], *, days: int) -> RenderableType:
         return Text(f"nothing would go dormant or be forgotten within {days} days of chatting")
     table = _table("chat day", "not before", "key", "what", "why")
     for row in rows:
-        table.add_row(str(row["day"]), row["earliest"], Text(row["key"], style="bold"), row["fate"], Text(row["why"]))
+        table.add_row(
+            str(row["day"]), row["earliest"], Text(row["key"], style="bold"), row["fate"], Text(row["why"])
+        )
     return table
+
+
+def review(rows: Sequence[Mapping[str, Any]]) -> RenderableType:
+    """What waits for the user, with the words it came from."""
+    if not rows:
+        return Text("nothing waits for review")
+    table = _table("key", "value", "from", "words", "message")
+    for row in rows:
+        evidence = row["evidence"]
+        table.add_row(
+            Text(row["key"], style="bold"),
+            Text(row["value"]),
+            Text(row["source"]),
+            Text(evidence["quote"]),
+            Text(evidence["message_id"]),
+        )
+    return table
+
+
+def erased(value: Mapping[str, Any]) -> RenderableType:
+    """What went, by kind, and what remains where until when."""
+    gone = ", ".join(f"{count} {kind.replace('_', ' ')}" for kind, count in value["erased"].items() if count)
+    table = _table("remains", "where", "until")
+    for row in value["remains"]:
+        table.add_row(Text(row["what"]), Text(row["where"]), Text(row["until"]))
+    return Group(Text(f"erased: {gone or 'nothing was kept'}"), table)
 
 
 def imported(value: Mapping[str, Any]) -> RenderableType:
     """What an import took in, knew already, and refused with the reason."""
     verb = "would be taken in" if value["dry_run"] else "taken in"
     summary = Text(
-        f"{len(value['taken'])} {verb}, {len(value['known'])} known already, {len(value['refused'])} refused"
+        f"{value['format']}: {len(value['taken'])} {verb}, {len(value['known'])} known already, "
+        f"{len(value['refused'])} refused"
     )
     if not value["refused"]:
         return summary
     table = _table("key", "why not")
     for row in value["refused"]:
-        table.add_row(Text(row["key"], style="bold"), Text(row["why"]))
+        table.add_row(Text(row["key"] or "…", style="bold"), Text(row["why"]))
     return Group(summary, table)
 
 

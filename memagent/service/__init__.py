@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from memagent.memory import Memory
     from memagent.service.erasure import Eraser, Erasure
+    from memagent.service.imports import Format
     from memagent.service.ports import Ports
     from memagent.service.receipt import RecallNote, Receipt
     from memagent.service.transfer import ImportReport
@@ -135,12 +136,29 @@ class Memagent:
 
     async def export(self, user: str | Scope) -> dict[str, Any]:
         """Everything remembered, as JSON that `import_memories` takes back."""
-        scope = scope_of(user)
-        return transfer.exported(await self.ports.store.list(scope), user=scope.owner)
+        return transfer.exported(await self.list(user), user=scope_of(user).owner)
 
-    async def import_memories(self, user: str | Scope, data: Any, *, dry_run: bool = False) -> ImportReport:
-        """Bring memories in; all that fit, with a report of what did not and why."""
-        return await transfer.bring_in(self.ports, scope_of(user), data, dry_run=dry_run)
+    async def export_markdown(self, user: str | Scope) -> str:
+        """Everything remembered, for people to read."""
+        return transfer.as_markdown(await self.list(user), user=scope_of(user).owner)
+
+    async def import_memories(
+        self,
+        user: str | Scope,
+        data: Any,
+        *,
+        source: Format | None = None,
+        owner: str | None = None,
+        dry_run: bool = False,
+    ) -> ImportReport:
+        """Bring memories in, from `service.imports.decode`; all that fit, with a report of what did not and why.
+
+        `source` None finds the format out. `owner` is whose memories are wanted, as the data names them, where it holds
+        those of several people. Raises `BadRequest` when the whole cannot be read.
+        """
+        return await transfer.bring_in(
+            self.ports, scope_of(user), data, source=source, owner=owner, dry_run=dry_run
+        )
 
     async def personalization(self, user: str) -> bool:
         """Whether memory is switched on for this user."""

@@ -1,4 +1,4 @@
-"""Memories in and out as JSON: memagent's own export, and bringing it back in."""
+"""Memories in and out: memagent's own export, and bringing memories in from it or from elsewhere (`service.imports`)."""
 
 from __future__ import annotations
 
@@ -6,23 +6,24 @@ from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from memagent.admission import check_key, check_value, normal_key
-from memagent.errors import BadRequest, MemagentError, PersonalizationOff
+from memagent.errors import MemagentError, PersonalizationOff
 from memagent.lexicon import fingerprint, terms
 from memagent.memory import Source
 from memagent.service import hands
+from memagent.service.embedding import BATCH
+from memagent.service.imports import Format, Wanted, read
+from memagent.service.imports.own import VERSION
 from memagent.store import EditOutcome, EditStatus, Refusal, SetMemory
 from memagent.tokens import count_tokens
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from memagent.llm import Vector
     from memagent.memory import Memory, Scope
+    from memagent.service.imports import Incoming
     from memagent.service.ports import Ports
     from memagent.store import Change, Limits
-
-VERSION = 1
-MAX_MEMORIES = 10_000
-"""More than any list here holds; an import larger than this is a mistake."""
 
 
 def as_json(memory: Memory) -> dict[str, Any]:
@@ -54,13 +55,14 @@ def exported(memories: Sequence[Memory], *, user: str) -> dict[str, Any]:
     return {"memagent": VERSION, "user": user, "memories": [as_json(memory) for memory in memories]}
 
 
-@dataclass(frozen=True, slots=True)
-class Incoming:
-    """One memory on its way in, as some other system held it."""
-
-    key: str
-    value: str
-    tags: tuple[str, ...] = ()
+def as_markdown(memories: Sequence[Memory], *, user: str) -> str:
+    """For people: one point per memory, oldest first; what waits for review says so."""
+    lines = [f"# What is remembered about {user}", ""]
+    for memory in sorted(memories, key=lambda memory: (memory.created_at, memory.key)):
+        value = memory.value.strip().replace("\n", "\n  ")
+        review = "" if memory.trusted else ", to review"
+        lines.append(f"- **{memory.key}**: {value} _({memory.updated_at.date().isoformat()}{review})_")
+    return "\n".join(lines) + "\n"
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,36 +73,43 @@ class ImportReport:
     known: tuple[str, ...]
     """Keys whose words were remembered already."""
     refused: tuple[dict[str, str], ...]
+    """`key`, `code`, `why`; without a key for what has no name, or is counted together."""
     dry_run: bool
+    format: Format
 
     def to_json(self) -> dict[str, Any]:
-        return asdict(self)
+        return {**asdict(self), "format": self.format.value}
 
 
-async def bring_in(ports: Ports, scope: Scope, data: Any, *, dry_run: bool) -> ImportReport:
-    """Import memagent's export in one atomic step; what does not fit is reported, never cut.
+async def bring_in(
+    ports: Ports, scope: Scope, data: Any, *, source: Format | None, owner: str | None, dry_run: bool
+) -> ImportReport:
+    """Import decoded data in one atomic step; what does not fit is reported, never cut.
 
-    Imported memories are not protected (T34) and nothing is forgotten for them (T39). Raises `BadRequest` when the whole
-    cannot be read, and then nothing is stored.
+    `source` None finds the format out; `owner` is whose memories are wanted where data holds several people's. Imported
+    memories are not protected (T34) and nothing is forgotten for them (T39). Raises `BadRequest` when the whole cannot be
+    read, and then nothing is stored.
     """
     hands.refuse_if_off(ports)
+    format, found = read(data, source, Wanted(owner, scope.agent))  # noqa: A001  the word for it
+    memories = await ports.store.list(scope)
     edits: list[SetMemory] = []
-    refused: list[dict[str, str]] = []
-    for item in incoming(data):
+    refused = [asdict(each) for each in found.left_out]
+    for item in keyed(found.items, memories):
         try:
             edits.append(_edit(ports, item))
         except MemagentError as fault:
             refused.append({"key": item.key, "code": fault.code, "why": str(fault)})
     limits = hands.limits(ports, scope)
     if dry_run:
-        outcomes = rehearsed(await ports.store.list(scope), edits, limits)
+        outcomes = rehearsed(memories, edits, limits)
     else:
         embedded = await _with_vectors(ports, edits)
         applied = await ports.store.apply(scope, embedded, limits=limits, now=ports.clock())
         if applied.opted_out:
             raise PersonalizationOff(hands.OPTED_OUT)
         outcomes = applied.outcomes
-    return _report(ports, edits, outcomes, refused=refused, dry_run=dry_run)
+    return _report(ports, edits, outcomes, refused=refused, dry_run=dry_run, format=format)
 
 
 def rehearsed(
@@ -131,25 +140,17 @@ def rehearsed(
     return tuple(outcomes)
 
 
-def incoming(data: Any) -> list[Incoming]:
-    """The memories in an export; raises `BadRequest` that says what is missing where."""
-    if not isinstance(data, dict) or data.get("memagent") != VERSION:
-        raise BadRequest('this is not an export of memagent: it starts with {"memagent": 1, "memories": […]}')
-    rows = data.get("memories")
-    if not isinstance(rows, list) or len(rows) > MAX_MEMORIES:
-        raise BadRequest(f"`memories` is not a list of at most {MAX_MEMORIES:,} memories")
+def keyed(items: Sequence[Incoming], memories: Sequence[Memory]) -> list[Incoming]:
+    """The items, those without a key of their own under keys that nothing else has."""
+    taken = {memory.key: fingerprint(memory.value) for memory in memories}
     found = []
-    for index, row in enumerate(rows):
-        if (
-            not isinstance(row, dict)
-            or not isinstance(row.get("key"), str)
-            or not isinstance(row.get("value"), str)
-        ):
-            raise BadRequest(f"memories.{index}: `key` and `value` must be texts")
-        tags = row.get("tags") or []
-        if not isinstance(tags, list) or not all(isinstance(tag, str) for tag in tags):
-            raise BadRequest(f"memories.{index}.tags: not a list of texts")
-        found.append(Incoming(row["key"], row["value"], tuple(tags)))
+    for item in items:
+        words, key, number = fingerprint(item.value), item.key, 1
+        while not item.named and taken.get(key, words) != words:
+            number += 1
+            key = f"{item.key}_{number}"
+        taken[key] = words
+        found.append(replace(item, key=key))
     return found
 
 
@@ -165,13 +166,16 @@ def _edit(ports: Ports, item: Incoming) -> SetMemory:
         source=Source.IMPORT,
         terms=terms(item.value),
         tags=item.tags,
+        trusted=item.trusted,
     )
 
 
 async def _with_vectors(ports: Ports, edits: Sequence[SetMemory]) -> list[SetMemory]:
     if ports.embedder is None or not edits:
         return list(edits)
-    vectors = await ports.embedder.passages([edit.value for edit in edits])
+    vectors: list[Vector] = []
+    for start in range(0, len(edits), BATCH):
+        vectors += await ports.embedder.passages([edit.value for edit in edits[start : start + BATCH]])
     return [
         replace(edit, vector=vector, embedder=ports.embedder.id)
         for edit, vector in zip(edits, vectors, strict=True)
@@ -185,6 +189,7 @@ def _report(
     *,
     refused: list[dict[str, str]],
     dry_run: bool,
+    format: Format,  # noqa: A002  the word for it
 ) -> ImportReport:
     taken, known = [], []
     for edit, outcome in zip(edits, outcomes, strict=True):
@@ -198,4 +203,4 @@ def _report(
                     hands.raise_if_refused(outcome, edit, ports)
                 except MemagentError as fault:
                     refused.append({"key": edit.key, "code": fault.code, "why": str(fault)})
-    return ImportReport(tuple(taken), tuple(known), tuple(refused), dry_run)
+    return ImportReport(tuple(taken), tuple(known), tuple(refused), dry_run, format)

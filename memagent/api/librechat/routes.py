@@ -16,7 +16,7 @@ from memagent.api.librechat.shapes import (
     REFUSALS,
     Created,
     Deleted,
-    Listing,
+    Entries,
     PreferencesUpdated,
     Updated,
     takes,
@@ -47,7 +47,7 @@ def checks_of(memory: Memagent) -> Checks:
     return Checks(memory.ports.settings.memory)
 
 
-@router.get("", summary="All memories of the user", responses={200: {"model": Listing}})
+@router.get("", summary="All memories of the user", responses={200: {"model": Entries}})
 @router.get("/", include_in_schema=False)
 async def list_memories(memory: Opened, user: Reader) -> dict[str, Any]:
     """Of every partition, newest update first; the totals are those of the shared pool."""

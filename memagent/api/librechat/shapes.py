@@ -17,7 +17,7 @@ class Entry(BaseModel):
     agentId: str | None = None  # noqa: N815
 
 
-class Listing(BaseModel):
+class Entries(BaseModel):
     memories: list[Entry]
     totalTokens: int = Field(description="Of the shared pool.")  # noqa: N815
     tokenLimit: int | None  # noqa: N815
@@ -39,13 +39,13 @@ class Deleted(BaseModel):
     deleted: bool
 
 
-class Preferences(BaseModel):
+class Switches(BaseModel):
     memories: bool
 
 
 class PreferencesUpdated(BaseModel):
     updated: bool
-    preferences: Preferences
+    preferences: Switches
 
 
 class Refusal(BaseModel):
