@@ -4,7 +4,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test lint types generate lock conformance bench chaos clean help
+.PHONY: demo test lowest lint types generate lock conformance bench chaos clean help
 
 help: ## this list
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
@@ -14,6 +14,12 @@ demo: $(VENV)/.demo ## a chat that is remembered, and a week of forgetting, on r
 
 test: $(VENV)/.dev ## the whole suite
 	@$(BIN)/python -m pytest -n auto --dist loadgroup
+
+lowest: $(VENV)/bin/python ## the suite again, on the lowest versions that pyproject.toml allows
+	@$(PYTHON) -m venv build/lowest
+	@$(BIN)/python -m uv --version >/dev/null 2>&1 || $(BIN)/python -m pip install -q --disable-pip-version-check uv
+	@$(BIN)/python -m uv pip install -q --python build/lowest/bin/python --resolution lowest-direct -e '.[all,lancedb]' --group dev
+	@build/lowest/bin/python -m pytest -q -n auto --dist loadgroup -p no:cacheprovider
 
 lint: $(VENV)/.dev ## ruff and mypy
 	$(BIN)/ruff check .
