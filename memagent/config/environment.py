@@ -144,6 +144,10 @@ class Environment(BaseModel):
     public_url: Annotated[str, AfterValidator(_web_url)] | None = Field(
         None, description="the service's address as browsers see it, for login links"
     )
+    public_validate: bool = Field(
+        default=False,
+        description="everybody who reaches the service may have a librechat.yaml checked, not admins' keys alone",
+    )
     upstream: str | None = Field(
         None, min_length=1, description="the endpoint of librechat.yaml that the gateway passes chats on to"
     )
