@@ -9,7 +9,7 @@ import hashlib
 import hmac
 import secrets
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -117,7 +117,8 @@ def prove(
         claims = _claims(cookies[SESSION_COOKIE], accepted.session_secret, now=now, audience=SESSION_AUDIENCE)
         return _themselves(claims.get("sub"), asked, "session")
     if accepted.fixed_user is not None:
-        return _themselves(accepted.fixed_user, asked, "fixed")
+        # One person's server has no backend but that person's own tools.
+        return replace(_themselves(accepted.fixed_user, asked, "fixed"), may=OWN | {May.TURNS})
     raise Unauthenticated(
         f"no user is proven: send LibreChat's token as `Authorization: Bearer …`, or an API key and `{USER_HEADER}`"
     )

@@ -91,6 +91,8 @@ def _run(app: FastAPI, *, host: str, port: int, drain_s: float) -> int:
         h11_max_incomplete_event_size=HEADERS_BYTES,
         timeout_graceful_shutdown=max(1, round(drain_s)),
     )
+    # Once it has stopped, uvicorn raises the signal that stopped it anew; by then everything is done.
+    signal.signal(signal.SIGTERM, lambda *_: None)
     server = Server(config)
     server.run()
     return ExitCode.OK if server.started else ExitCode.CANNOT_RUN

@@ -105,6 +105,7 @@ def open_service(redis_url: str, tmp_path: Path) -> Callable[..., Any]:
             "admin": frozenset({May.ADMIN}),
             "turns": frozenset({May.TURNS}),
             "read": frozenset({May.READ}),
+            "all": frozenset(May),
         }
         keys, rows = {}, []
         for name, may in made.items():

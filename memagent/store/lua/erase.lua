@@ -9,11 +9,15 @@ for _, key in ipairs(redis.call('ZRANGE', S.keys, 0, -1)) do
   redis.call('DEL', name_of(S, key))
 end
 for _, name in ipairs(redis.call('ZRANGE', S.messages, 0, -1)) do
-  if redis.call('HEXISTS', S.receipt .. name, 'receipt') == 1 then counts.receipts = counts.receipts + 1 end
-  redis.call('DEL', S.receipt .. name)
+  -- The mark of an earlier erasure stays: the turn that it keeps from writing may still be under way.
+  if redis.call('HEXISTS', S.receipt .. name, 'erased') == 0 then
+    if redis.call('HEXISTS', S.receipt .. name, 'receipt') == 1 then counts.receipts = counts.receipts + 1 end
+    redis.call('DEL', S.receipt .. name)
+    redis.call('ZREM', S.messages, name)
+  end
 end
 for _, lane in pairs(lanes_of(S)) do redis.call('DEL', lane.set) end
-redis.call('DEL', S.state, S.keys, S.matched, S.prints, S.history, S.lanes, S.messages)
+redis.call('DEL', S.state, S.keys, S.matched, S.prints, S.history, S.lanes)
 -- Turns under way count as applied from here on, so that none of them writes what was just erased.
 for _, once in ipairs(R.closed) do
   local nothing = {outcomes = {}, forgotten = {}, totals = {tokens = 0, entries = 0}}
