@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from memagent.errors import BadRequest
 from memagent.memory import Message
 from memagent.turn import Turn, parse_turn

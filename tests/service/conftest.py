@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
+
 from memagent import wiring
 from memagent.llm.script import Answer, Script
 from memagent.llm.scripted import ScriptedModel
@@ -59,7 +60,11 @@ def open_world(redis_url: str, tmp_path: Path) -> Callable[..., Any]:
 
     @asynccontextmanager
     async def opened(
-        *answers: Answer, script: Script | None = None, extra: str = "disabled: false", environ: Any = None
+        *answers: Answer,
+        script: Script | None = None,
+        extra: str = "disabled: false",
+        environ: Any = None,
+        clean: bool = True,
     ) -> AsyncIterator[World]:
         prefix = f"t-{uuid.uuid4().hex[:12]}"
         config = tmp_path / f"{prefix}.yaml"
@@ -77,7 +82,8 @@ def open_world(redis_url: str, tmp_path: Path) -> Callable[..., Any]:
             config, environ=settings, clock=lambda: now[0], models=lambda _: model
         ) as memory:
             yield World(memory, model, now)
-            await _clean(memory, prefix)
+            if clean:
+                await _clean(memory, prefix)
 
     return opened
 

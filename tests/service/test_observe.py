@@ -4,6 +4,7 @@ import asyncio
 from typing import Any
 
 import pytest
+
 from memagent.errors import ModelUnavailable
 from memagent.llm.script import Answer, call, calling
 from memagent.memory import Message, Source
