@@ -1,0 +1,103 @@
+"""What the queue does when a step of it fails: nothing that was accepted is forgotten, and no receipt is half."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from memagent.api.app import create_app
+from memagent.errors import ConfigUnusable, StoreUnavailable
+from memagent.llm.script import calling
+from tests.api.test_turns import over
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+MEAT = calling("set_memory", key="diet", value="Ada eats no meat.")
+QUICK = {"MEMAGENT_TURN_LEASE_S": "0.3"}
+
+
+async def test_a_turn_that_no_worker_was_told_of_is_swept_up(open_service: Callable[..., Any]) -> None:
+    async with open_service(MEAT, environ=QUICK) as service:
+        ada, turn = service.as_user("ada"), service.turn("No meat.")
+        wakes = service.app.state.queue.wakes
+        wakes.wake, real = _refused, wakes.wake
+        refused = await ada.post("/v1/turns", json=turn)
+        wakes.wake = real
+        service.later(seconds=10)
+        [(_, turn_id, _)] = await service.app.state.queue._queues.announced(before_ms=float("inf"), limit=10)
+
+        assert (refused.status_code, refused.json()["error"]["retryable"]) == (503, True)
+        assert (await over(ada, turn_id))["receipt"]["set"] == ["diet"]
+
+
+async def test_a_worker_that_dies_between_applying_and_saying_so_leaves_a_whole_receipt(
+    open_service: Callable[..., Any],
+) -> None:
+    async with open_service(MEAT, environ=QUICK) as service:
+        ada = service.as_user("ada")
+        store = service.app.state.memory.ports.store
+        save, died = store.save_receipt, asyncio.Event()
+
+        async def dies_once(*given: Any) -> None:
+            store.save_receipt = save
+            died.set()
+            raise StoreUnavailable("gone")
+
+        store.save_receipt = dies_once
+        turn = (await ada.post("/v1/turns", json=service.turn("No meat.", message_id="m1"))).json()
+        await died.wait()
+        service.later(seconds=10)
+        done = await over(ada, turn["id"])
+
+        assert done["receipt"]["decision"] == "ran"
+        assert done["receipt"]["set"] == ["diet"]
+        assert (done["receipt"]["entries"], done["receipt"]["tokens"]) == (1, 5)
+        assert len((await ada.get("/v1/memories:history")).json()) == 1
+
+
+async def test_a_worker_that_lost_its_line_writes_nothing_down(open_service: Callable[..., Any]) -> None:
+    async with open_service(worker=False) as service:
+        await service.as_user("ada").post("/v1/turns", json=service.turn("No meat."))
+        queues = service.app.state.queue._queues
+        taken = await queues.take("ada", "first", lease_ms=1)
+        await asyncio.sleep(0.01)
+        again = await queues.take("ada", "second", lease_ms=60_000)
+
+        assert taken.turn["id"] == again.turn["id"]
+        assert again.turn["starts"] == "2"
+        assert await queues.renew("ada", "first", lease_ms=1_000) is False
+        late = await queues.settle("ada", taken.turn["id"], "first", status="done", fields={}, ttl_ms=1_000)
+        assert late is None
+        assert (await queues.take("ada", "third", lease_ms=1)).held is True
+        assert (
+            await queues.settle("ada", taken.turn["id"], "second", status="done", fields={}, ttl_ms=1_000)
+            == 0
+        )
+
+
+async def test_a_turn_that_takes_every_worker_down_is_given_up(open_service: Callable[..., Any]) -> None:
+    async with open_service(worker=False, environ={"MEMAGENT_TURN_ATTEMPTS": "1"}) as service:
+        ada = service.as_user("ada")
+        turn = (await ada.post("/v1/turns", json=service.turn("No meat."))).json()
+        queues = service.app.state.queue._queues
+        for number in range(3):
+            await queues.take("ada", f"worker {number}", lease_ms=1)
+            await asyncio.sleep(0.01)
+        async with service.app.state.queue.wakes.work(at_once=1, drain_s=5):
+            given_up = await over(ada, turn["id"])
+
+        assert (given_up["status"], given_up["error"]["code"]) == ("dead", "worker_killed")
+
+
+async def test_tracing_without_its_packages_is_said_at_the_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "opentelemetry.sdk.trace", None)
+    with pytest.raises(ConfigUnusable, match="opentelemetry-sdk"):
+        create_app({"OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:4318"})
+
+
+async def _refused(*_: Any, **__: Any) -> None:
+    raise StoreUnavailable("no worker could be told")
