@@ -56,15 +56,19 @@ class Stopwatch:
         self._started = now
 
 
-async def observe(ports: Ports, turn: Turn, *, recalled: RecallNote | None) -> Receipt:
-    """Learn from one turn and say what was done; raises `StoreFault` when that cannot even be written down."""
+async def observe(
+    ports: Ports, turn: Turn, *, recalled: RecallNote | None, quoted: Mapping[str, str] | None = None
+) -> Receipt:
+    """Learn from one turn and say what was done; raises `StoreFault` when that cannot even be written down.
+
+    `quoted` are fingerprints of what auto recall put into the chat (`agent.context.quoted_words`): not read again.
+    """
     watch = Stopwatch()
     blank = skipped(turn, at=ports.clock())
     agent = ports.settings.memory.agent
-    switched_off = off(ports)
-    if switched_off is not None or agent is None:
-        reason, detail = switched_off or (Reason.AGENT_NOT_USABLE, AGENT_OFF_BECAUSE[AgentOff.NO_AGENT])
-        return replace(blank, reason=reason, detail=detail)
+    nothing = switched_off(ports, turn)
+    if nothing is not None or agent is None:
+        return nothing or replace(blank, reason=Reason.AGENT_NOT_USABLE)
     earlier, switch, memories, *others = await asyncio.gather(
         ports.store.receipt(turn.own, turn.message_id),
         ports.store.preference(turn.user, CONSENT),
@@ -87,7 +91,14 @@ async def observe(ports: Ports, turn: Turn, *, recalled: RecallNote | None) -> R
     try:
         injected = injected_words(memory for held in (*others, memories) for memory in held if memory.trusted)
         receipt = await _learn(
-            ports, turn, memories, agent=agent, injected=injected, receipt=blank, watch=watch
+            ports,
+            turn,
+            memories,
+            agent=agent,
+            injected=injected,
+            quoted=quoted or {},
+            receipt=blank,
+            watch=watch,
         )
     except StoreFault:
         raise
@@ -137,11 +148,14 @@ async def _learn(
     *,
     agent: AgentSpec,
     injected: Mapping[str, str],
+    quoted: Mapping[str, str],
     receipt: Receipt,
     watch: Stopwatch,
 ) -> Receipt:
     target = target_of(ports, turn, agent)
-    prompt = _prompt(ports, turn, memories, agent=agent, target=target, injected=injected)
+    # Words of a memory are remembered already; those of a passage the user may yet say, and have them remembered.
+    unread = {**quoted, **injected}
+    prompt = _prompt(ports, turn, memories, agent=agent, target=target, injected=unread)
     ledger = Ledger(
         {memory.key: Held(memory.tokens, memory.value) for memory in memories},
         rules=rules_of(ports),
@@ -242,6 +256,12 @@ def skipped(turn: Turn, *, at: datetime) -> Receipt:
         at=at.isoformat(),
         decision=Decision.SKIPPED,
     )
+
+
+def switched_off(ports: Ports, turn: Turn) -> Receipt | None:
+    """The receipt of a turn that this configuration learns nothing from, if so."""
+    why = off(ports)
+    return None if why is None else replace(skipped(turn, at=ports.clock()), reason=why[0], detail=why[1])
 
 
 def opted_out(turn: Turn, *, at: datetime) -> Receipt:

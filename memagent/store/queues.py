@@ -75,12 +75,14 @@ class Queues:
         most: int,
         skipped: Mapping[str, str],
         ttl_ms: int,
+        off: bool = False,
     ) -> tuple[Mapping[str, str] | None, bool]:
         """Put a turn into the line, once per id: its fields, and whether it was known. None when the line is full.
 
-        Of a user who has memory switched off nothing that was said is kept: the turn is done, with the fields of `skipped`.
+        Of a user who has memory switched off, and with `off` of anybody, nothing that was said is kept: the turn is done,
+        with the fields of `skipped`.
         """
-        skip = {"switch": CONSENT, "ttl": ttl_ms, **skipped}
+        skip = {"switch": CONSENT, "all": off, "ttl": ttl_ms, **skipped}
         request = {"id": turn_id, "most": most, "fields": fields, "skip": skip}
         answer = await self._run("accept", user, request, payload)
         decoded = json.loads(answer)

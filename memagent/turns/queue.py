@@ -9,7 +9,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING
 
 from memagent.errors import Busy, NoSuchTurn
-from memagent.service.observe import opted_out
+from memagent.service.observe import opted_out, switched_off
 from memagent.store.keys import queue_name, turn_handle
 from memagent.turns import Durability, Status, Ticket
 from memagent.turns.erasure import erase_user
@@ -73,7 +73,7 @@ class TurnQueue:
     async def accept(self, turn: Turn) -> Ticket:
         """Take a turn, once per message id: it is kept until it is learned from or given up.
 
-        Of a user who has memory switched off it is not kept, and over at once.
+        Where memory is off, for this user or for all, it is not kept, and over at once.
 
         Raises `Busy` when the user's line or the whole queue is full, `NoUserKey` for a key that cannot be sealed, and
         `StoreFault` when it is not certain that the turn was taken: hand it over again.
@@ -92,7 +92,8 @@ class TurnQueue:
             "agent_id": turn.agent_id,
             "accepted": now.isoformat(),
         }
-        receipt = opted_out(turn, at=now)
+        off = switched_off(self.memory.ports, turn)
+        receipt = off or opted_out(turn, at=now)
         row, known = await self._queues.accept(
             user,
             found,
@@ -101,6 +102,7 @@ class TurnQueue:
             most=self._options.queue_per_user,
             skipped={"finished": receipt.at, "receipt": json.dumps(receipt.to_json(), ensure_ascii=False)},
             ttl_ms=self._options.receipt_days * MS_PER_DAY,
+            off=off is not None,
         )
         if row is None:
             await self._queues.withdraw([(user, found)])

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
 from memagent.llm.script import Script, calling
 from memagent.llm.scripted import ScriptedModel
 from memagent.store.keys import user_keys_pattern
@@ -146,3 +148,18 @@ async def test_erasing_a_user_closes_what_waits_and_reports_it(open_service: Cal
         }
         assert report["keys_left"] == 0
         assert all(set(each) == {"what", "where", "until"} for each in report["remains"])
+
+
+@pytest.mark.parametrize(
+    ("extra", "reason"), [("disabled: true", "disabled"), ("personalize: false", "not_personalized")]
+)
+async def test_where_nobody_has_memory_nothing_that_is_said_is_kept(
+    open_service: Callable[..., Any], extra: str, reason: str
+) -> None:
+    async with open_service(worker=False, extra=extra) as service:
+        ada, store = service.as_user("ada"), service.app.state.memory.ports.store
+        answer = await ada.post("/v1/turns", json=service.turn("My xylophone is blue."))
+        assert (answer.status_code, decided(answer.json())) == (200, ("skipped", reason))
+        async for key in store.client.scan_iter(user_keys_pattern(store.prefix, "ada")):
+            if b":t:" in key:
+                assert "xylophone" not in str(await store.client.hgetall(key))

@@ -14,7 +14,7 @@ from starlette.exceptions import HTTPException
 from memagent.admission import utf16_length
 from memagent.errors import BadRequest, NotFound
 from memagent.memory import MAX_KEY_CHARS
-from memagent.turn import MAX_ID_CHARS
+from memagent.turn import LONE_SURROGATE, MAX_ID_CHARS
 
 if TYPE_CHECKING:
     from memagent.config.settings import MemorySettings
@@ -49,7 +49,7 @@ def partition(named: Any) -> str:
     Which agents there are, LibreChat knows and we do not: a partition that was never written to is empty.
     """
     agent = _PARALLEL_AGENT.sub("", named.strip()) if isinstance(named, str) else ""
-    if len(agent) > MAX_ID_CHARS:
+    if len(agent) > MAX_ID_CHARS or LONE_SURROGATE.search(agent):
         raise NotFound("Agent not found.")
     return agent
 

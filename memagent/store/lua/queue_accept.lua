@@ -4,8 +4,8 @@ if redis.call('EXISTS', name) == 1 then return cjson.encode({known = true, turn 
 local length = redis.call('LLEN', WAITING)
 if length >= R.most then return cjson.encode({full = length}) end
 for field, value in pairs(R.fields) do redis.call('HSET', name, field, value) end
--- Of a user who has memory switched off nothing that was said is kept, not even until it would be skipped.
-if redis.call('HGET', CONSENT, R.skip.switch) == '0' then
+-- Where memory is off, for this user or for all, nothing that was said is kept, not even until it would be skipped.
+if R.skip.all or redis.call('HGET', CONSENT, R.skip.switch) == '0' then
   redis.call('HSET', name, 'status', 'done', 'finished', R.skip.finished, 'receipt', R.skip.receipt)
   expire(R.id, R.skip.ttl)
   return cjson.encode({known = false, turn = view(R.id)})

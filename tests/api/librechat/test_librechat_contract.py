@@ -166,3 +166,57 @@ def test_an_outage_is_told_as_librechat_tells_it(method: str, words: str) -> Non
 )
 def test_usage_is_rounded_as_javascript_rounds(tokens: int, limit: int | None, percent: int | None) -> None:
     assert usage(tokens, limit) == percent
+
+
+STRANGE: list[Any] = [
+    None,
+    "",
+    " ",
+    "a\x00b",
+    "\ud800",
+    "🍵" * 600,
+    "../../etc",
+    "%00",
+    "id/x",
+    "*",
+    "{a}",
+    0,
+    -1.5,
+    True,
+    [],
+    ["a"],
+    {},
+    {"$ne": 1},
+]
+
+
+async def test_whatever_is_sent_is_answered_in_librechats_words(open_service: Any) -> None:
+    """No request is a bug: what is refused says `error` or `message`, and only a reserved key is a failure."""
+    environ = {"MEMAGENT_EMBEDDER": "none", "MEMAGENT_RATE_LIMIT": "0"}
+    async with open_service(worker=False, environ=environ) as service:
+        juno = service.as_user("juno")
+        await juno.post("/api/memories", json={"key": "tea", "value": "oolong"})
+        bodies = [
+            {"key": one, "value": other, "agentId": one, "memories": other}
+            for one in STRANGE
+            for other in ("x", *STRANGE)
+        ]
+        paths = [
+            "/tea",
+            "/preferences",
+            "/id/000",
+            "/%00",
+            "/%F0%9F%8D%B5",
+            "/..%2F..",
+            "/a%7Bb%7D?agentId=%00",
+            "/tea?agentId=*",
+        ]
+        for number, body in enumerate([*bodies, *STRANGE]):
+            content = json.dumps(body).encode()
+            for method, path in (("POST", ""), ("PATCH", paths[number % len(paths)])):
+                heard = await juno.request(method, f"/api/memories{path}", content=content)
+                assert heard.status_code < 500, (method, path, body, heard.text)
+                assert heard.is_success or {"error", "message"} & set(heard.json()), heard.text
+        for path in paths[2:]:
+            assert (await juno.delete(f"/api/memories{path}")).status_code in {200, 404}
+        assert (await juno.get("/api/memories")).status_code == 200
