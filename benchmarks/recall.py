@@ -1,0 +1,148 @@
+"""Recall at the store: how long, how many a second, how exact, how many bytes per memory.
+
+    python -m benchmarks.recall [--quick | --full]
+
+10,000 users of 100 memories in full mode, 1,000 by default, 100 in quick mode. A memory has 384 dimensions in half precision.
+`search` is one search whose prefix the process knows already, as in a chat that goes on; `first` one whose prefix it has to
+read. `server` is what Redis itself took. Clients are tasks of one Python process.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from datetime import UTC, datetime
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from benchmarks import measure
+from benchmarks.measure import Figure, Reach
+from memagent.store import RecallQuery
+from memagent.store.redis import RedisStore
+
+if TYPE_CHECKING:
+    from memagent.store import Recalled
+
+USERS = {"quick": (10, 100), "default": (10, 1_000), "full": (10, 1_000, 10_000)}
+EACH = 100
+ROUNDS = {"quick": (3, 60), "default": (5, 200), "full": (5, 400)}
+CLIENTS = (1, 8, 32)
+EMBEDDER = "random"
+AT_WORK = 8
+"""Users whose chats go on: every client has one."""
+
+
+async def search(store: RedisStore, user: int, number: int, *, terms: tuple[str, ...] = ()) -> Recalled:
+    vector = measure.vectors(1, seed=1_000_000 + number % 512)[0]
+    query = RecallQuery(now=datetime.now(UTC), vector=vector, embedder=EMBEDDER, terms=terms)
+    return await store.recall([measure.own(measure.name_of(user))], query)
+
+
+WORDS = ("green", "tea", "monday", "lisbon", "what", "cook")
+
+
+async def latency(store: RedisStore, users: int, mode: str) -> dict[str, Figure]:
+    rounds, each = ROUNDS[mode]
+    some = [(7 * number) % users for number in range(AT_WORK)]
+    dice = random.Random(3)
+    warm = await measure.timed(
+        lambda number: search(store, some[number % AT_WORK], number, terms=WORDS), rounds=rounds, each=each
+    )
+    await store.client.config_resetstat()
+    for number in range(each):
+        await search(store, some[number % AT_WORK], number, terms=WORDS)
+    spent = (await store.client.info("commandstats"))["cmdstat_evalsha"]["usec_per_call"] / 1000
+    first = await measure.timed(
+        lambda number: search(store, dice.randrange(users), number, terms=WORDS), rounds=rounds, each=each // 2
+    )
+    return {"search": warm, "first": first, "server": Figure.of([[spent]])}
+
+
+async def rate(store: RedisStore, users: int, clients: int, seconds: float) -> dict[str, float]:
+    until, took = perf_counter() + seconds, []
+
+    async def client(place: int) -> None:
+        number = place
+        while (started := perf_counter()) < until:
+            await search(store, place % users, number, terms=WORDS)
+            took.append((perf_counter() - started) * 1000)
+            number += clients
+
+    await asyncio.gather(*(client(place) for place in range(clients)))
+    return {
+        "per_second": round(len(took) / seconds),
+        "p50": round(measure.percentile(took, 0.5), 2),
+        "p99": round(measure.percentile(took, 0.99), 2),
+    }
+
+
+async def exactness(store: RedisStore, users: int, asked: int) -> float:
+    """Share of searches whose ten best are those that comparing with every memory of the user finds."""
+    right = 0
+    for number in range(asked):
+        user = (13 * number) % users
+        hits = (await search(store, user, number)).hits
+        query = measure.vectors(1, seed=1_000_000 + number % 512)[0].astype(np.float16).astype(np.float32)
+        rows = measure.vectors(EACH, seed=user).astype(np.float16).astype(np.float32)
+        cosines = rows @ query / np.linalg.norm(rows, axis=1) / np.linalg.norm(query)
+        # Memories without likeness score 0 alike; the order among equals is the key's.
+        best = sorted(range(EACH), key=lambda at: (-max(0.0, cosines[at]), f"key_{at}"))[: len(hits)]
+        right += [hit.memory.key for hit in hits] == [f"key_{at}" for at in best]
+    return right / asked
+
+
+async def main(mode: str) -> None:
+    figures: dict[str, Any] = {}
+    rows: list[list[Any]] = []
+    async with measure.own_redis() as server:
+        store = await RedisStore.open(server.url, embedder_id=EMBEDDER, dimensions=measure.DIMENSIONS)
+        empty = (await store.client.info("memory"))["used_memory"]
+        filled = 0
+        for users in USERS[mode]:
+            seconds = await measure.fill(store, range(filled, users), EACH, embedder=EMBEDDER)
+            used = (await store.client.info("memory"))["used_memory"] - empty
+            found = await latency(store, users, mode)
+            rates = {clients: await rate(store, users, clients, 2.0 if mode == "quick" else 5.0) for clients in CLIENTS}
+            figures[f"{users * EACH}"] = {
+                **found,
+                "clients": rates,
+                "exact": await exactness(store, users, 100),
+                "bytes_per_memory": round(used / (users * EACH)),
+                "written_per_second": round((users - filled) * EACH / seconds),
+            }
+            filled = users
+            rows.append([
+                f"{users * EACH:,}", found["search"], found["first"], f"{found['server'].p50:.2f}",
+                " / ".join(f"{each['per_second']:,}" for each in rates.values()),
+                f"{rates[32]['p50']:.1f}, p99 {rates[32]['p99']:.1f}",
+                figures[f"{users * EACH}"]["exact"], figures[f"{users * EACH}"]["bytes_per_memory"],
+            ])  # fmt: skip
+        await store.close()
+    measure.table(
+        ["memories", "search ms", "first ms", "server ms", "a second at 1 / 8 / 32", "ms at 32", "exact", "bytes"], rows
+    )
+    small, large = (figures[f"{users * EACH}"] for users in (USERS[mode][0], USERS[mode][-1]))
+    most = f"at {USERS[mode][-1] * EACH:,} memories"
+    figures["ratio_large_to_small"] = round(large["search"].p50 / small["search"].p50, 2)
+    measure.report(
+        "recall",
+        mode,
+        figures,
+        [
+            Reach(f"search p50 {most}, {USERS[mode][-1] * EACH // small_size(mode):,} times the memories, over the smallest store's", figures["ratio_large_to_small"], 1.5, "times"),
+            Reach(f"search p50 {most}", large["search"].p50, 1.0),
+            Reach(f"search p99 {most}", large["search"].p99, 5.0),
+            Reach("exact, against every memory compared", large["exact"], 1.0, "of searches", at_least=True),
+            Reach("bytes per memory, history and index included", large["bytes_per_memory"], 3_072, "bytes"),
+        ],
+    )
+
+
+def small_size(mode: str) -> int:
+    return USERS[mode][0] * EACH
+
+
+if __name__ == "__main__":
+    asyncio.run(main(measure.asked(__doc__)))
