@@ -27,8 +27,16 @@ def decay() -> None:
 @options.agent
 @options.shared
 @options.as_json
-@click.option("--days", type=click.IntRange(1, 3650), default=90, show_default=True, help="Days with a chat that matches nothing.")
-@click.option("--saves", type=click.IntRange(0, 100), default=0, show_default=True, help="New memories on each of them.")
+@click.option(
+    "--days",
+    type=click.IntRange(1, 3650),
+    default=90,
+    show_default=True,
+    help="Days with a chat that matches nothing.",
+)
+@click.option(
+    "--saves", type=click.IntRange(0, 100), default=0, show_default=True, help="New memories on each of them."
+)
 @click.pass_context
 def simulate(
     context: click.Context,
@@ -53,7 +61,7 @@ def simulate(
         if not ports.options.memory_decay_enabled:
             return []
         forecasts = rehearse(
-            await memory.list(scope),
+            [each for each in await memory.list(scope) if each.trusted],
             days=days,
             now=today,
             dormant_after_days=ports.options.dormant_after_days,
@@ -61,7 +69,11 @@ def simulate(
             saves_per_day=saves,
         )
         return [
-            {**asdict(each), "fate": each.fate.value, "earliest": (today + timedelta(days=each.day)).date().isoformat()}
+            {
+                **asdict(each),
+                "fate": each.fate.value,
+                "earliest": (today + timedelta(days=each.day)).date().isoformat(),
+            }
             for each in forecasts
         ]
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from memagent.llm.script import Script, calling
 from memagent.llm.scripted import ScriptedModel
+from memagent.memory import Scope, ScopeKind
 from memagent.store.keys import user_keys_pattern
 
 if TYPE_CHECKING:
@@ -163,3 +165,28 @@ async def test_where_nobody_has_memory_nothing_that_is_said_is_kept(
         async for key in store.client.scan_iter(user_keys_pattern(store.prefix, "ada")):
             if b":t:" in key:
                 assert "xylophone" not in str(await store.client.hgetall(key))
+
+
+async def test_erasing_while_the_model_thinks_leaves_nothing_of_the_turn(
+    open_service: Callable[..., Any],
+) -> None:
+    async with open_service(worker=False) as service:
+        ada, store = service.as_user("ada"), service.app.state.memory.ports.store
+        model = Flipping(Script.of(MEAT))
+        reports: list[dict[str, Any]] = []
+
+        async def erase() -> None:
+            reports.append((await service.admin().delete("/v1/users/ada")).json())
+
+        model.flip = erase
+        memory = service.app.state.memory
+        object.__setattr__(memory.ports, "models", lambda _: model)
+        await ada.post("/v1/turns", json=service.turn("I eat no meat any more."))
+        async with service.app.state.queue.wakes.work(at_once=1, drain_s=30):
+            while not reports:  # noqa: ASYNC110  the worker tells nobody that it began
+                await asyncio.sleep(0.01)
+        assert reports[0]["erased"]["turns"] == 1
+        assert any("being learned from" in each["what"] for each in reports[0]["remains"])
+        assert (await ada.get("/v1/memories")).json()["memories"] == []
+        assert await store.receipts(Scope(ScopeKind.USER, "ada")) == ()
+        assert await store.scopes("ada") == ()
