@@ -310,7 +310,10 @@ class Store(Protocol):
     async def unsearched(
         self, scope: Scope | None, embedder: str, *, limit: int = 100
     ) -> tuple[Unsearched, ...]:
-        """Memories of one scope, or of all, without a vector of this embedder, for the background re-embed (T48)."""
+        """Memories of one scope, or of all, without a vector of this embedder, for the background re-embed (T48).
+
+        Waits while a new index is still being built, so that an empty answer means that there are none.
+        """
         ...
 
     async def attach_vector(

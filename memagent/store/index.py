@@ -6,6 +6,7 @@ the old one while that one serves; what the index does not hold yet is noticed p
 
 from __future__ import annotations
 
+import asyncio
 import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -133,6 +134,20 @@ async def ensure(client: Redis, index: Index) -> None:
             f"{'; '.join(differences)}. The memories themselves are safe: drop the index with "
             f"`FT.DROPINDEX {index.name}` (without DD) and start again; it is made anew from them"
         )
+
+
+async def until_built(client: Redis, index: Index) -> None:
+    """Wait until the engine has read every memory into a new index; before that it knows only some of them."""
+    while True:
+        with redis_errors(f"reading the search index `{index.name}`"):
+            answer = await client.execute_command("FT.INFO", index.name)  # type: ignore[no-untyped-call]
+        row = dict(zip(answer[::2], answer[1::2], strict=False))
+        if int(float(row.get(b"indexing", 0))) == 0:
+            return
+        await asyncio.sleep(BUILD_POLL_S)
+
+
+BUILD_POLL_S = 0.05
 
 
 def _chain(error: BaseException | None) -> str:

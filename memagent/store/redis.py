@@ -12,7 +12,7 @@ from memagent.store import CONSENT, Applied, Change, DeleteMemory, Recalled, Tot
 from memagent.store.connection import CONNECT_TIMEOUT_S, TIMEOUT_S, connect
 from memagent.store.faults import redis_errors
 from memagent.store.health import examine
-from memagent.store.index import Index, ensure
+from memagent.store.index import Index, ensure, until_built
 from memagent.store.keys import (
     check_prefix,
     consent_key,
@@ -331,6 +331,7 @@ class RedisStore:
         index = self._index_of(embedder)
         if index is None or limit <= 0:
             return ()
+        await until_built(self.client, index)
         command = index.unsearched(None if scope is None else scope_id(scope), limit)
         with redis_errors("looking for memories without a vector"):
             answer: list[Any] = await self.client.execute_command(*command)  # type: ignore[no-untyped-call]
