@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 from memagent.admission import check_key, check_value, normal_key
 from memagent.errors import MemagentError, PersonalizationOff
 from memagent.lexicon import fingerprint, terms
-from memagent.memory import Source
+from memagent.memory import ScopeKind, Source
 from memagent.service import hands
 from memagent.service.embedding import BATCH
 from memagent.service.imports import Format, Wanted, read
 from memagent.service.imports.own import VERSION
-from memagent.store import EditOutcome, EditStatus, Refusal, SetMemory
+from memagent.store import CONSENT, EditOutcome, EditStatus, Refusal, SetMemory
 from memagent.tokens import count_tokens
 
 if TYPE_CHECKING:
@@ -91,11 +91,13 @@ async def bring_in(
     read, and then nothing is stored.
     """
     hands.refuse_if_off(ports)
+    if scope.kind is not ScopeKind.SHARED and await ports.store.preference(scope.owner, CONSENT) is False:
+        raise PersonalizationOff(hands.OPTED_OUT)
     format, found = read(data, source, Wanted(owner, scope.agent))  # noqa: A001  the word for it
     memories = await ports.store.list(scope)
     edits: list[SetMemory] = []
     refused = [asdict(each) for each in found.left_out]
-    for item in keyed(found.items, memories):
+    for item in keyed(found.items, memories, valid_keys=ports.settings.memory.valid_keys):
         try:
             edits.append(_edit(ports, item))
         except MemagentError as fault:
@@ -140,15 +142,21 @@ def rehearsed(
     return tuple(outcomes)
 
 
-def keyed(items: Sequence[Incoming], memories: Sequence[Memory]) -> list[Incoming]:
-    """The items, those without a key of their own under keys that nothing else has."""
+def keyed(
+    items: Sequence[Incoming], memories: Sequence[Memory], *, valid_keys: Sequence[str]
+) -> list[Incoming]:
+    """The items under the keys they will have: a key of their own as it is, any other one where nothing else stands."""
     taken = {memory.key: fingerprint(memory.value) for memory in memories}
+    as_named = [item.named and (bool(valid_keys) or item.key == normal_key(item.key)) for item in items]
+    taken |= {item.key: fingerprint(item.value) for item, own in zip(items, as_named, strict=True) if own}
     found = []
-    for item in items:
-        words, key, number = fingerprint(item.value), item.key, 1
-        while not item.named and taken.get(key, words) != words:
+    for item, own in zip(items, as_named, strict=True):
+        words, number = fingerprint(item.value), 1
+        wish = item.key if valid_keys else normal_key(item.key) or item.key
+        key = wish
+        while not own and taken.get(key, words) != words:
             number += 1
-            key = f"{item.key}_{number}"
+            key = f"{wish}_{number}"
         taken[key] = words
         found.append(replace(item, key=key))
     return found
@@ -156,11 +164,10 @@ def keyed(items: Sequence[Incoming], memories: Sequence[Memory]) -> list[Incomin
 
 def _edit(ports: Ports, item: Incoming) -> SetMemory:
     memory = ports.settings.memory
-    key = item.key if memory.valid_keys else normal_key(item.key) or item.key
-    check_key(key, valid_keys=memory.valid_keys)
+    check_key(item.key, valid_keys=memory.valid_keys)
     check_value(item.value, char_limit=memory.char_limit)
     return SetMemory(
-        key=key,
+        key=item.key,
         value=item.value,
         tokens=count_tokens(item.value),
         source=Source.IMPORT,

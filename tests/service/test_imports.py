@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memagent.errors import BadRequest
+from memagent.errors import BadRequest, PersonalizationOff
 from memagent.service.imports import Format, Found, Wanted, decode, read
 
 OID = {"$oid": "69a555907c0f4b2d9e61a3f8"}
@@ -309,3 +309,33 @@ async def test_an_export_for_people_can_be_read_and_brought_back(open_world: Any
         )
         report = await world.memory.import_memories("kim", decode(text))
         assert (report.format, len(report.taken)) == (Format.OPENCLAW, 1)
+
+
+async def test_keys_that_become_the_same_do_not_cover_each_other(open_world: Any) -> None:
+    rows = [
+        {"key": key, "value": f"about {key} {number}"}
+        for number, key in enumerate(["Tea Time", "tea_time", "TEA-TIME"])
+    ]
+    async with open_world() as world:
+        report = await world.memory.import_memories("juno", rows)
+        assert report.taken == ("tea_time_2", "tea_time", "tea_time_3")
+        assert (await world.memory.get("juno", "tea_time")).value == "about tea_time 1"
+
+
+async def test_who_opted_out_gets_no_rehearsal_either(open_world: Any) -> None:
+    async with open_world() as world:
+        await world.memory.set_personalization("juno", on=False)
+        for dry_run in (True, False):
+            with pytest.raises(PersonalizationOff):
+                await world.memory.import_memories("juno", MEM0_ROWS, dry_run=dry_run)
+
+
+async def test_with_keys_in_the_configuration_an_import_without_keys_is_refused_item_by_item(
+    open_world: Any,
+) -> None:
+    async with open_world(extra="validKeys: [Home, food]") as world:
+        report = await world.memory.import_memories("juno", MEM0_ROWS)
+        assert report.taken == ()
+        assert sum(each["code"] == "invalid_key" for each in report.refused) == 3
+        named = await world.memory.import_memories("juno", [{"key": "Home", "value": "Graz"}])
+        assert named.taken == ("Home",)
