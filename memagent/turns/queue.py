@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 import json
 from collections import OrderedDict
+from dataclasses import replace
 from time import perf_counter
 from typing import TYPE_CHECKING
 
 from memagent.errors import Busy, NoSuchTurn
+from memagent.memory import Scope, ScopeKind
 from memagent.service.observe import opted_out, switched_off
 from memagent.store.keys import queue_name, turn_handle
 from memagent.turns import Durability, Status, Ticket
@@ -108,7 +110,7 @@ class TurnQueue:
             await self._queues.withdraw([(user, found)])
             self.meters.refused.inc()
             raise Busy("too many turns of this user wait: come back later", retry_after_s=USER_FULL_RETRY_S)
-        ticket = ticket_of(user, row)
+        ticket = await self._whole(ticket_of(user, row))
         self._notes.pop((user, found), None)
         if ticket.over:
             await self._queues.withdraw([(user, found)])
@@ -123,7 +125,14 @@ class TurnQueue:
         row = await self._queues.turn(user, found)
         if row is None:
             raise NoSuchTurn(f"there is no turn `{found}`: it was never handed over, or its time is over")
-        return ticket_of(user, row)
+        return await self._whole(ticket_of(user, row))
+
+    async def _whole(self, ticket: Ticket) -> Ticket:
+        """The ticket with the receipt that the store keeps, where it has none of its own."""
+        if ticket.status is not Status.DONE or ticket.receipt is not None:
+            return ticket
+        own = Scope(ScopeKind.USER, ticket.user, ticket.agent_id)
+        return replace(ticket, receipt=await self.memory.ports.store.receipt(own, ticket.message_id))
 
     async def follow(self, user: str, found: str) -> AsyncIterator[Ticket]:
         """A turn as it stands, and again whenever that changes, until it is over or this process is about to end.

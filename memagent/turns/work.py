@@ -158,7 +158,9 @@ class Learner:
         days: int,
         on: bool,
     ) -> int:
-        fields = {"finished": receipt.at, "receipt": json.dumps(receipt.to_json(), ensure_ascii=False)}
+        fields = {"finished": receipt.at}
+        if receipt.decision is not Decision.RAN:  # that one the store keeps
+            fields["receipt"] = json.dumps(receipt.to_json(), ensure_ascii=False)
         if status is Status.DEAD:
             fields["attempts"] = str(int(turn.get("attempts", "0")) + 1)
             fields["error"] = json.dumps(receipt.error)

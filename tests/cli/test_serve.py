@@ -16,8 +16,10 @@ from memagent.api.auth import LINK_AUDIENCE, Credentials, May, digest_of, opened
 from memagent.cli import cli, run
 from memagent.llm.script import Script, calling
 from memagent.llm.scripted import ScriptedServer
+from memagent.memory import Scope, ScopeKind
 from memagent.store.connection import connect
 from memagent.store.queues import Queues
+from memagent.store.redis import RedisStore
 from memagent.wiring import utc_now
 from tests.api.conftest import SESSION_SECRET, configuration
 
@@ -106,8 +108,8 @@ async def test_a_stop_waits_for_the_turn_that_is_being_learned_from(redis_url: s
                     "message_id": "m1",
                     "messages": [{"role": "user", "content": "I stopped eating meat."}],
                 }
-                refused = await client.post("/v1/turns", json=turn)
-                assert refused.status_code == 202
+                accepted = await client.post("/v1/turns", json=turn)
+                assert accepted.status_code == 202
                 await asyncio.to_thread(server.asked.wait, 60)
                 process.send_signal(signal.SIGTERM)
                 server.go_on.set()
@@ -117,9 +119,12 @@ async def test_a_stop_waits_for_the_turn_that_is_being_learned_from(redis_url: s
                 process.kill()
                 await process.wait()
         client = connect(redis_url)
-        row = await Queues(client, prefix=prefix).turn("ada", refused.json()["id"])
+        row = await Queues(client, prefix=prefix).turn("ada", accepted.json()["id"])
+        store = RedisStore(client, prefix=prefix, index=None)
+        receipt = await store.receipt(Scope(ScopeKind.USER, "ada"), "m1")
         assert row is not None
-        assert (row["status"], json.loads(row["receipt"])["set"]) == ("done", ["diet"])
+        assert receipt is not None
+        assert (row["status"], receipt["set"]) == ("done", ["diet"])
         async for key in client.scan_iter(match=f"{prefix}[:-]*", count=1000):
             await client.unlink(key)
         await client.aclose()
