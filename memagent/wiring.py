@@ -29,7 +29,9 @@ if TYPE_CHECKING:
     from memagent.config.environment import Environment
     from memagent.config.settings import Settings
     from memagent.llm import ChatModel, Embedder
-    from memagent.store import Store
+    from memagent.service.erasure import Eraser
+    from memagent.service.passages import Passages
+    from memagent.sessions.vectors import VectorStore
 
 
 def utc_now() -> datetime:
@@ -44,11 +46,13 @@ async def open(  # noqa: A001  read as `memagent.open`
     clock: Callable[[], datetime] = utc_now,
     models: Callable[[ModelTarget], ChatModel] | None = None,
     warm: bool = False,
+    watch: bool = False,
 ) -> AsyncIterator[Memagent]:
     """Open memory for one librechat.yaml, for as long as the block runs.
 
     `config` is the file, or None for MEMAGENT_CONFIG or ./librechat.yaml. `environ` replaces the process's environment,
-    `clock` its clock, `models` litellm. `warm` loads litellm at once instead of at the first turn, for services. Raises `ConfigUnusable` with every finding, `StoreUnavailable`, `EngineMissing`,
+    `clock` its clock, `models` litellm. `warm` loads litellm at once instead of at the first turn, `watch` follows the notes
+    while the block runs; both are for services. Raises `ConfigUnusable` with every finding, `StoreUnavailable`, `EngineMissing`,
     `IndexDrift`, `EmbedderFault`.
     """
     environ = dict(os.environ if environ is None else environ)
@@ -63,17 +67,22 @@ async def open(  # noqa: A001  read as `memagent.open`
             dimensions=options.embedder_dimensions,
             floor=options.match_floor,
         )
+        store = await open_store(options, embedder, opened)
         ports = Ports(
             settings=settings,
             options=options,
-            store=await open_store(options, embedder, opened),
+            store=store,
             embedder=embedder,
             models=models or gateway.model,
             clock=clock,
             environ=environ,
+            passages=open_passages(options, store, embedder, opened, clock=clock, watch=watch),
+            erasers=(eraser_of_turns(options, store),),
         )
         # Loading takes up to seconds, and the first turn should not wait for it.
         loads: list[Coroutine[Any, Any, Any]] = [embed_unsearched(ports)]
+        if ports.passages is not None:
+            loads.append(ports.passages.catch_up())
         if isinstance(embedder, LocalEmbedder):
             loads.append(embedder.warm())
         if warm:
@@ -101,7 +110,7 @@ def read(path: Path) -> bytes:
         ) from None
 
 
-async def open_store(options: Environment, embedder: Embedder | None, opened: AsyncExitStack) -> Store:
+async def open_store(options: Environment, embedder: Embedder | None, opened: AsyncExitStack) -> RedisStore:
     """The Redis that is configured, or one of our own in the data folder; `opened` closes both."""
     url = options.redis_url
     if url is None:
@@ -119,6 +128,63 @@ async def open_store(options: Environment, embedder: Embedder | None, opened: As
     )
     opened.push_async_callback(store.close)
     return store
+
+
+def open_passages(
+    options: Environment,
+    store: RedisStore,
+    embedder: Embedder | None,
+    opened: AsyncExitStack,
+    *,
+    clock: Callable[[], datetime],
+    watch: bool,
+) -> Passages | None:
+    """Turns and notes beside keyed memories, those that are configured; `opened` closes them.
+
+    Nothing is asked yet. Raises `ConfigUnusable` for a notes folder that is not there.
+    """
+    if not options.transcripts and options.notes_dir is None:
+        return None
+    if options.notes_dir is not None and not options.notes_dir.is_dir():
+        raise ConfigUnusable(f"`MEMAGENT_NOTES_DIR` is no folder: make {options.notes_dir}, or name another")
+    from memagent.service.passages import Passages  # noqa: PLC0415  only where passages are kept
+    from memagent.service.transcripts import Transcripts  # noqa: PLC0415
+    from memagent.sessions.files import Workspace  # noqa: PLC0415
+    from memagent.sessions.keys import MAIN  # noqa: PLC0415
+    from memagent.sessions.notes import NoteIndex  # noqa: PLC0415
+    from memagent.sessions.turns import TurnIndex  # noqa: PLC0415
+    from memagent.store.numbers import TurnNumbers  # noqa: PLC0415
+
+    vectors = passage_store(options, store)
+    opened.push_async_callback(vectors.close)
+    transcripts = notes = None
+    if options.transcripts:
+        numbers = TurnNumbers(store.client, prefix=store.prefix)
+        transcripts = Transcripts(TurnIndex(vectors, embedder), numbers, clock=clock)
+    if options.notes_dir is not None:
+        notes = NoteIndex(Workspace(options.notes_dir), vectors, embedder, owner=MAIN)
+        opened.push_async_callback(notes.close)
+    return Passages(embedder, clock, options.auto_recall, transcripts=transcripts, notes=notes, watched=watch)
+
+
+def passage_store(options: Environment, store: RedisStore) -> VectorStore:
+    """Where turns and notes are searched: the same Redis, unless another place is named."""
+    from memagent.sessions.vectors.address import open_vectors  # noqa: PLC0415  only where passages are kept
+
+    return open_vectors(options.vectors or store.url, prefix=options.key_prefix)
+
+
+def eraser_of_turns(options: Environment, store: RedisStore) -> Eraser:
+    """Erases a user's turns, also when they were kept before and are no more."""
+
+    async def erase(user: str) -> Mapping[str, int]:
+        from memagent.service.transcripts import erase_turns  # noqa: PLC0415  only where somebody is erased
+        from memagent.store.numbers import TurnNumbers  # noqa: PLC0415
+
+        numbers = TurnNumbers(store.client, prefix=store.prefix)
+        return await erase_turns(user, numbers=numbers, vectors=lambda: passage_store(options, store))
+
+    return erase
 
 
 async def stop(task: asyncio.Task[Any]) -> None:

@@ -5,6 +5,7 @@ A value is data: it stays on its line, so it can neither be a heading nor end th
 
 from __future__ import annotations
 
+import html
 import json
 import re
 from dataclasses import replace
@@ -13,6 +14,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from memagent.lexicon import fingerprint
+from memagent.sessions import fence
 from memagent.tokens import well_formed
 
 if TYPE_CHECKING:
@@ -29,6 +31,8 @@ PREAMBLE = (
 PREFIX_HEADING = "# Existing memory about the user:"
 TAIL_OPENING = "<recalled_memories>"
 TAIL_CLOSING = "</recalled_memories>"
+BLOCKS = ((TAIL_OPENING, TAIL_CLOSING), (fence.OPENING, fence.CLOSING))
+"""Fences around what memagent puts beside a message: memories from the drawer, and auto recall's passages."""
 UNCONFIRMED = "(unconfirmed)"
 """Stands before what a tool or a quotation brought in and the user has not accepted yet."""
 
@@ -99,7 +103,9 @@ _BREAKS = {"\n": "\\n", "\r": "\\r", "\v": "\\v", "\f": "\\f"} | {
     mark: f"\\u{ord(mark):04x}" for mark in "\x1c\x1d\x1e\x85\u2028\u2029"
 }
 _BREAK = re.compile(f"[{''.join(_BREAKS)}]")
-_TAGS = re.compile(rf"<(?=/?{TAIL_OPENING[1:-1]})", re.IGNORECASE)
+_TAGS = re.compile(
+    rf"<(?=/?(?:{'|'.join(re.escape(opening[1:-1]) for opening, _ in BLOCKS)}))", re.IGNORECASE
+)
 
 
 def _on_one_line(value: str) -> str:
@@ -115,7 +121,14 @@ def _quoted(text: str) -> str:
 
 _DATED = r"\d+\. \[\d{4}-\d\d-\d\d\]\. "
 _PREFIX = re.compile(rf"{re.escape(PREAMBLE)}\s*{re.escape(PREFIX_HEADING)}\s*(?:{_DATED}[^\n]*\s*)*")
-_ROW = re.compile(rf"^\s*{_DATED}(?:{re.escape(UNCONFIRMED)} )?")
+_ROW = re.compile(rf"^\s*(?:{_DATED}(?:{re.escape(UNCONFIRMED)} )?|\d+\. \[[^\]\n]*\] )")
+"""A line of a list of memories, or of auto recall's block."""
+
+
+def quoted_words(text: str, citation: str) -> dict[str, str]:
+    """Fingerprint to citation of the lines of a passage that auto recall put into the chat, as they are and as one line."""
+    lines = (text, html.escape(text), *text.split("\n"))
+    return {fingerprint(line): citation for line in lines if line.strip()}
 
 
 def injected_words(memories: Iterable[Memory]) -> dict[str, str]:
@@ -160,7 +173,9 @@ def _strip_part(
 
 
 def _strip_text(text: str, injected: Mapping[str, str], *, said_by_user: bool) -> str:
-    without = _without_tails(_PREFIX.sub("", text))
+    without = _PREFIX.sub("", text)
+    for opening, closing in BLOCKS:
+        without = _without_blocks(without, opening, closing)
     if injected:
         lines = without.split("\n")
         kept = [line for line in lines if not _repeats(line, injected, said_by_user=said_by_user)]
@@ -168,13 +183,13 @@ def _strip_text(text: str, injected: Mapping[str, str], *, said_by_user: bool) -
     return text if without == text else without.strip()
 
 
-def _without_tails(text: str) -> str:
+def _without_blocks(text: str, opening: str, closing: str) -> str:
     # Searched by hand: a pattern would look for the end anew from every opening that has none.
     kept: list[str] = []
     at = 0
-    while (start := text.find(TAIL_OPENING, at)) >= 0 and (end := text.find(TAIL_CLOSING, start)) >= 0:
+    while (start := text.find(opening, at)) >= 0 and (end := text.find(closing, start)) >= 0:
         kept.append(text[at:start])
-        at = end + len(TAIL_CLOSING)
+        at = end + len(closing)
     return "".join([*kept, text[at:]])
 
 

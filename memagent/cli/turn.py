@@ -44,6 +44,11 @@ def turn(context: click.Context, config: Path | None, file: BinaryIO) -> None:
 @click.option(
     "--explain", is_flag=True, help="Every candidate: score, parts, floor, and why it counted or not."
 )
+@click.option(
+    "--sources",
+    metavar="NAMES",
+    help="Ask these only: memories, turns, notes, with commas. As a turn would if not given.",
+)
 @click.option("--count", is_flag=True, help="Count this as a turn of today; otherwise nothing changes.")
 @options.as_json
 @click.argument("text")
@@ -56,6 +61,7 @@ def recall(
     agent: str,
     shared: tuple[str, ...],
     explain: bool,
+    sources: str | None,
     count: bool,
     as_json: bool,
     text: str,
@@ -63,8 +69,10 @@ def recall(
     """Show what a message would bring back."""
     from memagent.report import memories as report  # noqa: PLC0415  rich
 
+    asked = None if sources is None else [name.strip() for name in sources.split(",") if name.strip()]
+
     async def work(memory: Memagent) -> dict[str, Any]:
-        found = await memory.recall(user, text, agent=agent, shared=shared, commit=count)
+        found = await memory.recall(user, text, agent=agent, shared=shared, commit=count, sources=asked)
         return asdict(replace(found, recalled=None))
 
     found = options.with_memory(context, config, work)

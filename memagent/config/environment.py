@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -53,6 +54,12 @@ def _web_url(url: str) -> str:
     if not url.startswith(("http://", "https://")):
         raise ValueError("must begin with http:// or https://")
     return url.rstrip("/")
+
+
+def _header_name(name: str) -> str:
+    if not re.fullmatch(r"[A-Za-z0-9-]{1,64}", name):
+        raise ValueError("must be a header's name: letters, digits and hyphens")
+    return name
 
 
 class Environment(BaseModel):
@@ -111,6 +118,23 @@ class Environment(BaseModel):
     recall_budget_ms: int = Field(
         150, ge=1, le=60_000, description="after this an answer goes ahead without memories"
     )
+    transcripts: bool = Field(
+        default=False,
+        description="what is literally said is kept and searched too; see docs/memory-files.md first",
+    )
+    notes_dir: Path | None = Field(
+        None,
+        description="a folder with MEMORY.md and memory/, searched for everybody who uses this memagent",
+    )
+    vectors: str | None = Field(
+        None,
+        repr=False,
+        description="where turns and notes are searched: a Redis URL, or a folder for LanceDB; without it the same Redis",
+    )
+    auto_recall: Literal["off", "start", "turn", "both"] = Field(
+        "both",
+        description="when turns and notes come into the context by themselves, where they are kept",
+    )
     model_timeout_s: float = Field(
         60.0, gt=0, le=600, description="after this a call of the memory agent's model fails"
     )
@@ -150,6 +174,24 @@ class Environment(BaseModel):
     )
     upstream: str | None = Field(
         None, min_length=1, description="the endpoint of librechat.yaml that the gateway passes chats on to"
+    )
+    gateway_user_header: Annotated[str, AfterValidator(_header_name)] = Field(
+        "X-User-Identifier", description="in which header a chat's user comes to the gateway"
+    )
+    gateway_conversation_header: Annotated[str, AfterValidator(_header_name)] = Field(
+        "X-Conversation-Identifier", description="in which header a chat's id comes to the gateway"
+    )
+    gateway_message_header: Annotated[str, AfterValidator(_header_name)] = Field(
+        "X-Message-Identifier", description="in which header the id of the user's message comes to the gateway"
+    )
+    gateway_timeout_s: float = Field(
+        600.0,
+        gt=0,
+        le=3_600,
+        description="after this a silent endpoint behind the gateway is given up, before its answer and within it",
+    )
+    gateway_body_limit_kb: int = Field(
+        65_536, ge=1, le=1_048_576, description="the largest chat that the gateway reads: images come with it"
     )
     queue_per_user: int = Field(100, ge=1, le=100_000, description="how many turns of one user may wait")
     queue_total: int = Field(10_000, ge=1, le=10_000_000, description="how many turns may wait in total")

@@ -103,6 +103,15 @@ def matches(rows: Sequence[Mapping[str, Any]], *, floor: float) -> RenderableTyp
     return table
 
 
+def passages(rows: Sequence[Mapping[str, Any]]) -> RenderableType:
+    """Turns and notes that a search brought back: where they stand, score and its parts."""
+    table = _table("source", "where", "score", "parts", title="turns and notes")
+    for row in rows:
+        parts = "  ".join(f"{name} {value:.2f}" for name, value in row["parts"].items())
+        table.add_row(row["source"], Text(row["citation"], style="bold"), f"{row['score']:.3f}", parts)
+    return table
+
+
 def recalled(value: Mapping[str, Any], *, explain: bool) -> RenderableType:
     """What a search would put into the prompt; with `explain`, how every candidate stood."""
     blocks: list[RenderableType] = []
@@ -113,8 +122,12 @@ def recalled(value: Mapping[str, Any], *, explain: bool) -> RenderableType:
         blocks = [Text("nothing goes into the prompt")]
     if explain:
         blocks.append(matches(value["note"]["matches"], floor=value["note"]["floor"]))
+        if value["note"]["passages"]:
+            blocks.append(passages(value["note"]["passages"]))
     if value["note"]["error"]:
         blocks.append(Text(f"the search did not answer: {value['note']['error']}", style="yellow"))
+    if value["note"]["passages_error"]:
+        blocks.append(Text(f"turns and notes did not answer: {value['note']['passages_error']}", style="yellow"))
     return Group(*blocks)
 
 

@@ -75,6 +75,10 @@ def _recall(note: Mapping[str, Any]) -> Iterator[str]:
             yield f"`{match['key']}` matched at {match['score']:.2f} (floor {note['floor']:.2f}){back}."
         else:
             yield f"`{match['key']}` stood at {match['score']:.2f}: {match['reason'].replace('_', ' ')}."
+    for passage in note.get("passages", ()):
+        yield f"Of {passage['source']}, {passage['citation']} came into the context, at {passage['score']:.2f}."
+    if note.get("passages_error"):
+        yield f"Turns and notes did not answer ({note['passages_error']})."
 
 
 def _model(receipt: Mapping[str, Any]) -> Iterator[str]:

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from memagent.errors import NoSuchMemory, NoSuchTurn
+from memagent.errors import BadRequest, NoSuchMemory, NoSuchTurn
 from memagent.memory import Message, Scope, ScopeKind, Source
 from memagent.service import erasure, hands, transfer
 from memagent.service.observe import observe
-from memagent.service.recall import Context, context, recall
+from memagent.service.recall import SOURCES, Context, context, memory_is_off, recall
 from memagent.turn import Turn
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
+    from memagent.llm import ToolSpec
     from memagent.memory import Memory
     from memagent.service.erasure import Eraser, Erasure
     from memagent.service.imports import Format
@@ -45,16 +46,50 @@ class Memagent:
         """Learn from a turn, exactly once per message id, and say what was done.
 
         `recalled` is the note of the context this turn was answered with; without it the turn is recalled first, so that
-        its day counts. A model that fails is a receipt that says so, never an exception.
+        its day counts. A model that fails is a receipt that says so, never an exception. Where transcripts are kept,
+        what was said is kept first, also when nothing can be learned from it.
         """
-        return await observe(self.ports, turn, recalled=recalled)
+        passages = self.ports.passages
+        if passages is None or memory_is_off(self.ports):
+            return await observe(self.ports, turn, recalled=recalled)
+        quoted = await passages.keep(turn, recalled)
+        return await observe(self.ports, turn, recalled=recalled, quoted=quoted)
 
     async def recall(
-        self, user: str, text: str, *, agent: str = "", shared: tuple[str, ...] = (), commit: bool = True
+        self,
+        user: str,
+        text: str,
+        *,
+        agent: str = "",
+        shared: tuple[str, ...] = (),
+        commit: bool = True,
+        sources: Collection[str] | None = None,
     ) -> Context:
-        """Search with one text as if the user had just said it. `commit` false looks without counting."""
+        """Search with one text as if the user had just said it. `commit` false looks without counting.
+
+        `sources` asks these of `memories`, `turns` and `notes`, whatever a turn would ask; raises `BadRequest` for others.
+        """
+        if unknown := sorted({*(sources or ())} - {*SOURCES}):
+            raise BadRequest(f"{', '.join(unknown)} cannot be searched: choose of {', '.join(SOURCES)}")
         said = Turn(user, "", (Message("user", text),), agent_id=agent, shared=shared)
-        return await recall(self.ports, said, commit=commit)
+        return await recall(self.ports, said, commit=commit, sources=sources)
+
+    @property
+    def tools(self) -> tuple[ToolSpec, ...]:
+        """`memory_search` and `memory_get` for a model to call, where transcripts or notes are kept; else none."""
+        if self.ports.passages is None or memory_is_off(self.ports):
+            return ()
+        from memagent.service.passages import TOOLS  # noqa: PLC0415  only where passages are kept
+
+        return TOOLS
+
+    async def call_tool(self, user: str | Scope, name: str, arguments: str) -> dict[str, Any]:
+        """Answer a model's call of one of `tools`, its arguments as the model wrote them; an answer, whatever happens."""
+        if self.ports.passages is None:
+            return {"error": "neither transcripts nor notes are kept here"}
+        from memagent.service.passages import answer  # noqa: PLC0415  only where passages are kept
+
+        return await answer(self.ports, self.ports.passages, scope_of(user), name, arguments)
 
     async def why(self, user: str | Scope, message_id: str) -> Mapping[str, Any]:
         """The stored receipt of a turn; raises `NoSuchTurn`."""
@@ -180,7 +215,8 @@ class Memagent:
         preferences: bool = False,
         also: Sequence[Eraser] = (),
     ) -> Erasure:
-        """Erase everything that is kept of a user, and report what went and what remains where."""
+        """Erase everything that is kept of a user, turns that are searched too, and report what remains where."""
+        also = (*also, *self.ports.erasers)
         return await erasure.erase_user(self.ports, user, closed=closed, preferences=preferences, also=also)
 
 

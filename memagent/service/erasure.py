@@ -102,5 +102,10 @@ REMAINS = (
         "the data folder",
         "`memagent sessions` or you delete them: a session belongs to an agent, not to a user's id",
     ),
+    Remains(
+        "what a flush of a session wrote to the day's note, if notes are kept",
+        "MEMAGENT_NOTES_DIR",
+        "you delete it there: a note belongs to everybody who reads the folder",
+    ),
     Remains("ids of turns, no text", "logs", "your own rule for logs deletes them"),
 )

@@ -36,14 +36,12 @@ async def mended(ports: Ports, turn: Turn) -> Receipt | None:
 def receipt_of(kept: Mapping[str, Any]) -> Receipt:
     """A receipt from its JSON."""
     rows = {name: tuple(kept[name]) for name in TUPLES}
-    note = dict(kept["recall"])
-    recall = RecallNote(**{**note, **{name: tuple(note[name]) for name in ("matches", "prefix", "tail")}})
     return Receipt(
         **{
             **kept,
             **rows,
             "decision": Decision(kept["decision"]),
-            "recall": recall,
+            "recall": RecallNote.from_json(kept["recall"]),
             "cost": Cost(**kept["cost"]),
         }
     )

@@ -13,12 +13,17 @@ if TYPE_CHECKING:
     from memagent.config.environment import Environment
     from memagent.config.settings import Settings
     from memagent.llm import ChatModel, Embedder
+    from memagent.service.erasure import Eraser
+    from memagent.service.passages import Passages
     from memagent.store import Store
 
 
 @dataclass(frozen=True, slots=True)
 class Ports:
-    """`settings` come from librechat.yaml, `options` from MEMAGENT_*; `embedder` None means memory without search (T45)."""
+    """`settings` come from librechat.yaml, `options` from MEMAGENT_*; `embedder` None means memory without search (T45).
+
+    `passages` are turns and notes, where they are configured. `erasers` erase what is kept of a user outside of the store.
+    """
 
     settings: Settings
     options: Environment
@@ -27,3 +32,5 @@ class Ports:
     models: Callable[[ModelTarget], ChatModel]
     clock: Callable[[], datetime]
     environ: Mapping[str, str]
+    passages: Passages | None = None
+    erasers: tuple[Eraser, ...] = ()

@@ -1,13 +1,14 @@
 """Recall on the way to the answer: one embedding, one search, a prefix that stays and a tail that changes.
 
-It has a budget and fails open: a chat never breaks because memory is down.
+Where turns or notes are kept, auto recall asks them meanwhile, with the same vector. All of it has a budget and fails open: a chat never breaks because memory is down.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from dataclasses import dataclass, field
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from memagent.agent.context import render_prefix, render_tail
@@ -18,8 +19,11 @@ from memagent.store import Recalled, RecallQuery
 from memagent.turn import text_of
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from memagent.llm import Embedder, Vector
     from memagent.service.ports import Ports
+    from memagent.sessions.auto_recall import Recollection
     from memagent.store import Hit
     from memagent.turn import Turn
 
@@ -48,13 +52,17 @@ def memory_is_off(ports: Ports) -> bool:
     return not ports.settings.memory.enabled
 
 
+MEMORIES, TURNS, NOTES = SOURCES = ("memories", "turns", "notes")
+"""What may be asked; keyed memories always stand, the others where they are configured."""
+
+
 async def context(ports: Ports, turn: Turn) -> Context:
     """The memories for this turn within the recall budget; empty, with the reason in the note, when it cannot be had."""
     if memory_is_off(ports):
         return Context()
+    deadline = asyncio.get_running_loop().time() + ports.options.recall_budget_ms / 1000
     try:
-        async with asyncio.timeout(ports.options.recall_budget_ms / 1000):
-            return await recall(ports, turn)
+        return await recall(ports, turn, deadline=deadline)
     except TimeoutError:
         code = OVER_BUDGET
     except MemagentError as fault:
@@ -63,15 +71,37 @@ async def context(ports: Ports, turn: Turn) -> Context:
     return Context(note=RecallNote(error=code))
 
 
-async def recall(ports: Ports, turn: Turn, *, commit: bool = True) -> Context:
+async def recall(
+    ports: Ports,
+    turn: Turn,
+    *,
+    commit: bool = True,
+    sources: Collection[str] | None = None,
+    deadline: float | None = None,
+) -> Context:
     """Search for this turn's message, count the day, and render what matters; raises `StoreFault`.
 
-    `commit` false answers the same and counts nothing: explaining must not change what it explains.
+    `commit` false answers the same and counts nothing: explaining must not change what it explains. `sources` names what
+    is asked, else what a turn asks; without keyed memories nothing counts. Past `deadline`, on the loop's clock, keyed
+    memories raise `TimeoutError`, and turns and notes are left out.
     """
-    vector, error = await _embed(ports.embedder, turn.query)
-    recalled = await ports.store.recall(turn.scopes, recall_query(ports, turn, vector, commit=commit))
-    if recalled.opted_out:
-        return Context(note=RecallNote(error="opted_out"), recalled=recalled)
+    wanted = sources is None or MEMORIES in sources
+    async with AsyncExitStack() as opened:
+        async with asyncio.timeout_at(deadline):
+            vector, error = await _embed(ports.embedder, turn.query)
+            aside = None if error else _begin(ports, turn, vector, sources)
+            if aside is not None:
+                opened.push_async_callback(_stop, aside)
+            query = recall_query(ports, turn, vector, commit=commit and wanted)
+            recalled = await ports.store.recall(turn.scopes, query)
+        if recalled.opted_out:
+            return Context(note=RecallNote(error="opted_out"), recalled=recalled)
+        found = _found(ports, recalled if wanted else replace(recalled, active=(), hits=()), error)
+        return found if aside is None else await _with_passages(found, aside, deadline)
+
+
+def _found(ports: Ports, recalled: Recalled, error: str | None) -> Context:
+    """The context of keyed memories alone."""
     back = tuple(hit.memory for hit in recalled.hits if hit.used and hit.memory.dormant)
     note = RecallNote(
         searched=recalled.searched,
@@ -83,6 +113,41 @@ async def recall(ports: Ports, turn: Turn, *, commit: bool = True) -> Context:
         error=error,
     )
     return Context(render_prefix(recalled.active), render_tail(back), note, recalled)
+
+
+def _begin(
+    ports: Ports, turn: Turn, vector: Vector | None, sources: Collection[str] | None
+) -> asyncio.Task[Recollection] | None:
+    """Ask turns and notes beside the keyed search; None when nobody wants them."""
+    passages = ports.passages
+    if passages is None or (passages.when == "off" if sources is None else not {TURNS, NOTES} & {*sources}):
+        return None
+    return asyncio.create_task(passages.recall(turn, vector, sources=sources))
+
+
+async def _stop(task: asyncio.Task[Recollection]) -> None:
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+
+
+async def _with_passages(
+    found: Context, aside: asyncio.Task[Recollection], deadline: float | None
+) -> Context:
+    """The context with what turns and notes brought back, if they answer in time."""
+    from memagent.service.passages import told  # noqa: PLC0415  only where passages are kept
+
+    left = None if deadline is None else max(0.0, deadline - asyncio.get_running_loop().time())
+    done, _ = await asyncio.wait({aside}, timeout=left)
+    if not done:
+        return replace(found, note=replace(found.note, passages_error=OVER_BUDGET))
+    if bug := aside.exception():
+        log.error("a bug in auto recall", extra={"kind": type(bug).__name__})
+        return replace(found, note=replace(found.note, passages_error="internal_error"))
+    back = aside.result()
+    tail = "\n\n".join(block for block in (found.tail, back.text) if block)
+    return replace(
+        found, tail=tail, note=replace(found.note, passages=told(back.hits), passages_error=back.error)
+    )
 
 
 MATCHES_KEPT = 10

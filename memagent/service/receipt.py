@@ -39,6 +39,16 @@ class RecallNote:
     """Keys whose memories came back from the drawer."""
     error: str | None = None
     """The code of what kept the search from answering; the chat went on without it."""
+    passages: tuple[Mapping[str, Any], ...] = ()
+    """What auto recall put in of turns and notes: source, citation, score, parts."""
+    passages_error: str | None = None
+    """The code of what kept auto recall from answering."""
+
+    @classmethod
+    def from_json(cls, kept: Mapping[str, Any]) -> RecallNote:
+        """A note as JSON gives it back, an older one too."""
+        rows = {name: tuple(kept.get(name, ())) for name in ("matches", "prefix", "tail", "passages")}
+        return cls(**{**kept, **rows})
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING
 
 from memagent.errors import ModelFault, ModelUnavailable
-from memagent.service.observe import target_of
-from memagent.service.receipt import Decision, RecallNote
+from memagent.service.observe import observe, target_of
+from memagent.service.receipt import Decision, Reason, RecallNote
 from memagent.sessions.keys import MAIN
 from memagent.sessions.owners import workspace
 from memagent.sessions.service import Sessions
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from memagent.memory import Message
     from memagent.service import Memagent
     from memagent.sessions.compactor import Window
+    from memagent.sessions.files import Workspace
     from memagent.sessions.flush import Flush, FlushRequest
     from memagent.sessions.registry import SessionRegistry
     from memagent.sessions.service import SessionSettings
@@ -64,19 +66,43 @@ def summary_model(memory: Memagent, user: str) -> ChatModel | None:
 
 
 def flush_into(memory: Memagent, user: str) -> Flush:
-    """Learn what a session is about to lose, a window at a time; raises what keeps the agent from learning it."""
+    """Learn what a session is about to lose, a window at a time, and note what was learned where notes are kept.
+
+    Raises what keeps the agent from learning it.
+    """
     size = memory.ports.settings.memory.message_window_size
 
     async def flush(request: FlushRequest) -> None:
+        keys: dict[str, None] = {}
         for number, piece in enumerate(pieces(request.messages, size)):
             message_id = f"{request.session_id}:{request.entry_id}:{number}"
             turn = Turn(user, message_id, piece, conversation_id=request.session_id)
-            # A flush is no turn of the user's: it searches nothing and counts no day.
-            receipt = await memory.observe(turn, recalled=RecallNote())
+            # A flush is no turn of the user's: it searches nothing, counts no day, and is no second hearing of what was said.
+            receipt = await observe(memory.ports, turn, recalled=RecallNote())
             if receipt.decision is Decision.FAILED:
                 raise ModelUnavailable(f"the memory agent could not learn ({receipt.reason})")
+            keys |= dict.fromkeys(receipt.set)
+            if receipt.reason == Reason.ALREADY_SEEN:  # a flush that ended before it was noted down
+                keys |= dict.fromkeys((await memory.why(user, message_id))["set"])
+        await note_down(memory, user, tuple(keys), path=request.note)
 
     return flush
+
+
+async def note_down(memory: Memagent, user: str, keys: Sequence[str], *, path: str) -> None:
+    """Append what was learned under these keys to a day's note, where notes are kept; a line that stands there is not repeated."""
+    notes = memory.ports.passages.notes if memory.ports.passages else None
+    if notes is None or not keys:
+        return
+    learned = {each.key: each.value for each in await memory.list(user) if each.trusted}
+    lines = [f"- {' '.join(learned[key].split())}" for key in keys if key in learned]
+    await asyncio.to_thread(_append, notes.workspace, path, lines)
+
+
+def _append(workspace: Workspace, path: str, lines: Sequence[str]) -> None:
+    known = set(workspace.lines(path).splitlines())
+    if new := [line for line in lines if line not in known]:
+        workspace.append(path, "\n".join(new))
 
 
 def pieces(messages: Sequence[Message], size: int) -> Iterator[tuple[Message, ...]]:

@@ -118,17 +118,18 @@ async def search_notes(
     now: datetime,
     policy: SearchPolicy | None = None,
     question: Question | None = None,
-    patience_s: float = PATIENCE_S,
+    patience_s: float | None = PATIENCE_S,
 ) -> Answer:
     """The notes that answer `text`; none for a blank one.
 
-    Waits a little for the index to catch up and says so when it has not. Without an embedder, words alone decide and
+    Waits a little for the index to catch up and says so when it has not; with a patience of None it does not look at the
+    files, because a watcher does. Without an embedder, words alone decide and
     there is no floor (O74). An embedder that is configured and fails raises `EmbedderFault`: no silent second best (O78).
     """
     policy = policy or SearchPolicy()
     if not text.strip():
         return Answer()
-    stale = await index.freshen(patience_s=patience_s)
+    stale = "" if patience_s is None else await index.freshen(patience_s=patience_s)
     live = await index.live()
     if live is None:
         return Answer((), stale)

@@ -9,10 +9,10 @@ from memagent.errors import BadRequest
 from memagent.sessions.chunks import Chunking, cut
 from memagent.sessions.ledger import Ledger, Written
 from memagent.sessions.lexical import words
-from memagent.sessions.vectors import Kind, Passage
+from memagent.sessions.vectors import Kind, Passage, passage_id
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Mapping, Sequence
     from datetime import datetime
 
     from memagent.llm import Embedder
@@ -65,6 +65,14 @@ class TurnIndex(Ledger):
         rows = await self.rows(owner, path)
         wanted = [row for row in rows if row.first >= first and (last is None or row.first < last)]
         return "\n".join(_told(row) for row in wanted)
+
+    async def texts(self, owner: str, places: Collection[tuple[str, int]]) -> Mapping[tuple[str, int], str]:
+        """What was said at these session paths and numbers, of an overlong turn its beginning; unknown ones are left out."""
+        live = await self.live(owner)
+        if live is None or not places:
+            return {}
+        found = await self.vectors.fetch(live, [passage_id(path, number, number) for path, number in places])
+        return {(row.path, row.first): row.text for row in found.values()}
 
 
 def session_path(session: str) -> str:

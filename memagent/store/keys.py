@@ -6,6 +6,9 @@
     ma:c:{u:alice}              a user's preferences, in the same slot as all scopes of that user
     ma:p:{u:alice}              a user's scopes: the own pool, the partitions of agents, the global one
     ma:<kind>:{u:alice}         a user's turns: `q` ids that wait, `w` lease of the worker, `y` all ids by expiry, `t` + id: one turn
+    ma:n:{u:alice}              names of the conversations of a user whose turns are numbered; behind each name the numbers of one:
+                                ma:n:{u:alice}u::<digest>
+    ma:spoken                   whose turns are searched, and with whose vectors
     ma:waiting, ma:dead         handles of the turns of everybody that wait, and of those that were given up, by time
 
 The part in braces holds a kind and a percent-encoded owner, the part behind it a kind and a percent-encoded agent; neither can
@@ -105,6 +108,35 @@ def of_handle(handle: str) -> tuple[str, str]:
     """Whose turn, and its id."""
     lane, _, turn_id = handle.rpartition("}")
     return unquote(lane.removeprefix("{u:"), errors="surrogatepass"), turn_id
+
+
+def conversations_key(prefix: str, user: str) -> str:
+    return f"{prefix}:n:{queue_name(user)}"
+
+
+def conversation_name(scope: Scope, conversation: str) -> str:
+    """One conversation of a user among all of that user's, whatever it is called."""
+    digest = hashlib.blake2b(
+        conversation.encode(errors="surrogatepass"), digest_size=_DIGEST_BYTES
+    ).hexdigest()
+    return scope_id(scope) + digest
+
+
+def owner_in(name: str) -> str:
+    """The scope's id in a conversation's name."""
+    return name[: -2 * _DIGEST_BYTES]
+
+
+_DIGEST_BYTES = 16
+
+
+def numbers_key(prefix: str, name: str) -> str:
+    """Where the turns of a conversation, by its name, are numbered."""
+    return f"{prefix}:n:{name}"
+
+
+def spoken_key(prefix: str) -> str:
+    return f"{prefix}:spoken"
 
 
 def waiting_key(prefix: str) -> str:

@@ -20,6 +20,14 @@ QUEUE_PARTS = {
     for name in ("accept", "take", "renew", "settle", "replay", "look", "mark", "erase", "announce")
 }
 
+NUMBERS = "numbers"
+
+
+@cache
+def numbers_script() -> str:
+    """Text of the script that numbers what is said in a conversation."""
+    return _text((NUMBERS,))
+
 
 @cache
 def script(name: str) -> str:

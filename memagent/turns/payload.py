@@ -67,7 +67,7 @@ class Envelope:
                 raise NoUserKey("the user's key was sealed with another MEMAGENT_SESSION_SECRET") from None
             turn = replace(turn, user_key=key)
         note = held["recalled"]
-        return turn, None if note is None else _note(note)
+        return turn, None if note is None else RecallNote.from_json(note)
 
     def _cipher(self) -> Fernet:
         from cryptography.fernet import Fernet  # noqa: PLC0415  loads OpenSSL
@@ -94,15 +94,3 @@ def _message(message: Message) -> dict[str, Any]:
         "tool_calls": calls or None,
         "tool_call_id": message.tool_call_id,
     }
-
-
-def _note(held: Mapping[str, Any]) -> RecallNote:
-    return RecallNote(
-        searched=held["searched"],
-        embedder=held["embedder"],
-        floor=held["floor"],
-        matches=tuple(held["matches"]),
-        prefix=tuple(held["prefix"]),
-        tail=tuple(held["tail"]),
-        error=held["error"],
-    )
