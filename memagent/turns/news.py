@@ -43,7 +43,8 @@ class News:
             try:
                 async with self._queues.news() as heard:
                     async for handle in heard:
-                        if self.closed.is_set():  # redis-py can swallow a cancel that comes with its own timeout
+                        # redis-py can swallow a cancel that comes with its own timeout.
+                        if self.closed.is_set():
                             return
                         for event in self._readers.get(handle or "", ()):
                             event.set()
