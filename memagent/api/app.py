@@ -9,9 +9,22 @@ from typing import TYPE_CHECKING
 from fastapi import FastAPI
 
 from memagent import __version__, wiring
-from memagent.api import faults, limits, login, memories, operation, requests, tracing, turns
+from memagent.api import (
+    faults,
+    limits,
+    login,
+    memories,
+    operation,
+    requests,
+    sessions,
+    tracing,
+    turns,
+    validation,
+)
 from memagent.api.auth import Credentials, parse_keys
 from memagent.api.librechat import routes as librechat
+from memagent.api.pages import answers, routes, session_pages, validation_page
+from memagent.api.pages import faults as page_faults
 from memagent.config.environment import load_environment
 from memagent.service.wellness import Wellness
 from memagent.worker import open_queue
@@ -25,7 +38,19 @@ if TYPE_CHECKING:
     from memagent.config.environment import Environment
     from memagent.llm import ChatModel
 
-ROUTERS = (turns.router, memories.router, librechat.router, login.router, operation.router)
+ROUTERS = (
+    turns.router,
+    memories.router,
+    sessions.router,
+    librechat.router,
+    login.router,
+    operation.router,
+    validation.router,
+    routes.router,
+    session_pages.router,
+    validation_page.router,
+    answers.router,
+)
 """Every router of the service; one line each."""
 
 
@@ -47,7 +72,7 @@ def create_app(
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        async with wiring.open(config, environ=environ, clock=clock, models=models) as memory:
+        async with wiring.open(config, environ=environ, clock=clock, models=models, watch=True) as memory:
             app.state.memory = memory
             async with open_queue(memory, worker=worker) as queue:
                 app.state.queue = queue
@@ -66,6 +91,8 @@ def create_app(
     app.state.options = options
     tracing.install(options)
     faults.install(app)
+    page_faults.install(app)
+    validation.install(app)
     limits.install(app, options)
     app.add_middleware(requests.RequestLog)
     for router in ROUTERS:
@@ -76,6 +103,7 @@ def create_app(
 TAGS = [
     {"name": "turns", "description": "Hand over turns, ask for context."},
     {"name": "memories", "description": "What is remembered, and the user's own switch."},
+    {"name": "sessions", "description": "A user's own sessions."},
     {"name": "librechat", "description": "LibreChat's own memory API, for its panel."},
     {"name": "login", "description": "How a user's browser gets in."},
     {"name": "operation", "description": "Health, metrics, dead letters, erasure."},
