@@ -169,6 +169,10 @@ def raise_if_refused(outcome: EditOutcome, edit: SetMemory, ports: Ports) -> Non
                 f"the list is full ({ports.options.max_memories} memories): delete one to make room, "
                 "for example with `memagent memories delete`"
             )
+        case Refusal.TOO_MANY_PARTITIONS:
+            raise LimitExceeded(
+                "this user's memories are spread over too many agents: empty one of the partitions to make room"
+            )
         case Refusal.ALREADY_EXCEEDED | Refusal.WOULD_EXCEED:
             raise LimitExceeded(
                 f"`{edit.key}` would take {edit.tokens} tokens, and {outcome.tokens} of the {limit} allowed are in use: "

@@ -77,6 +77,8 @@ class Limits:
     entries: int | None = 100
     forget: bool = False
     dormant_after_days: int = 7
+    partitions: int = 1_000
+    """The most scopes of one user, each with a list of its own."""
 
 
 class EditStatus(StrEnum):
@@ -94,6 +96,7 @@ class Refusal(StrEnum):
     """The total is at or over the token limit before this value."""
     WOULD_EXCEED = "would_exceed"
     LIST_FULL = "list_full"
+    TOO_MANY_PARTITIONS = "too_many_partitions"
     EXISTS = "exists"
     USER_SAID_OTHERWISE = "user_said_otherwise"
     """What only the assistant said does not overwrite what the user said."""

@@ -73,7 +73,7 @@ def scope_row(scope: Scope) -> dict[str, Any]:
 
 
 def joined_terms(terms: Sequence[str]) -> str:
-    return SEPARATOR.join(filter(None, map(stored_term, terms)))
+    return SEPARATOR.join(dict.fromkeys(filter(None, map(stored_term, terms))))
 
 
 def joined_tags(tags: Sequence[str]) -> str:
@@ -81,7 +81,11 @@ def joined_tags(tags: Sequence[str]) -> str:
 
 
 def limits_row(limits: Limits) -> dict[str, Any]:
-    row: dict[str, Any] = {"forget": limits.forget, "days": limits.dormant_after_days}
+    row: dict[str, Any] = {
+        "forget": limits.forget,
+        "days": limits.dormant_after_days,
+        "partitions": limits.partitions,
+    }
     if limits.tokens is not None:
         row["tokens"] = limits.tokens
     if limits.entries is not None:
@@ -138,7 +142,6 @@ def edit_rows(
 
 def memory_of(row: Mapping[str, Any], *, embedder: str, dormant_after_days: int | None) -> Memory:
     """`embedder` is the tag of the current one; `dormant_after_days` None is decay switched off."""
-    evidence = json.loads(row["evidence"] or "{}")
     unused = int(row["unused"])
     return Memory(
         key=row["key"],
@@ -153,8 +156,8 @@ def memory_of(row: Mapping[str, Any], *, embedder: str, dormant_after_days: int 
         dormant=dormant_after_days is not None and unused >= dormant_after_days,
         searched=row["emb"] == embedder,
         last_matched_at=moment(int(float(row["matched"]))) if row["matched"] else None,
-        evidence=Evidence(evidence.get("c", ""), evidence.get("m", ""), evidence.get("q", "")),
-        tags=tuple(json.loads(row["tags"] or "[]")),
+        evidence=_evidence_of(row["evidence"]),
+        tags=() if row["tags"] in {"", "[]"} else tuple(json.loads(row["tags"])),
         id=row["id"],
     )
 
@@ -203,7 +206,6 @@ def hit_of(row: Mapping[str, Any], scope: Scope, *, embedder: str, query: Recall
 
 
 def change_of(row: Mapping[str, Any]) -> Change:
-    evidence = json.loads(row["evidence"] or "{}")
     return Change(
         id=row["id"],
         at=moment(row["at"]),
@@ -212,9 +214,19 @@ def change_of(row: Mapping[str, Any]) -> Change:
         before=row["before"],
         after=row["after"],
         source=Source(row["source"]),
-        evidence=Evidence(evidence.get("c", ""), evidence.get("m", ""), evidence.get("q", "")),
+        evidence=_evidence_of(row["evidence"]),
         undoes=row["undoes"],
     )
+
+
+NO_EVIDENCE = Evidence()
+
+
+def _evidence_of(text: str) -> Evidence:
+    if text in {"", "{}"}:
+        return NO_EVIDENCE
+    kept = json.loads(text)
+    return Evidence(kept.get("c", ""), kept.get("m", ""), kept.get("q", ""))
 
 
 def _evidence_json(evidence: Evidence) -> str:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import uuid
 from typing import TYPE_CHECKING
 
 from memagent.memory import Scope, ScopeKind, Source
 from memagent.store import DeleteMemory, EditStatus, Limits, Refusal
-from tests.store.desk import Desk, at, direction, keys, used
+from tests.store.desk import Desk, at, direction, keys, opened, used
 
 if TYPE_CHECKING:
     from memagent.store import Applied
@@ -119,3 +120,29 @@ async def test_a_users_scopes_are_those_that_hold_something(desk: Desk, team: Sc
     assert set(await desk.store.scopes("alice")) == kept
     await desk.store.erase(agent, closed=("m2",))
     assert set(await desk.store.scopes("alice")) == kept - {agent}
+
+
+async def test_a_user_has_no_more_lists_than_the_limit(desk: Desk, team: Scope) -> None:
+    two = Limits(partitions=2)
+    scopes = [Scope(ScopeKind.USER, "alice", agent) for agent in ("", "a", "b")]
+    applied = [await desk.save("cat", scope=scope, limits=two) for scope in scopes]
+    assert [each.outcomes[0].refusal for each in applied] == [None, None, Refusal.TOO_MANY_PARTITIONS]
+    assert len(await desk.store.scopes("alice")) == 2
+    again = await desk.save("cat", value="again", scope=scopes[2], limits=two)
+    assert again.outcomes[0].refusal is Refusal.TOO_MANY_PARTITIONS, "a refusal makes no list"
+    assert (await desk.save("dog", scope=scopes[1], limits=two)).outcomes[0].status is EditStatus.SET
+    assert (await desk.save("cat", scope=team, limits=two)).outcomes[0].status is EditStatus.SET
+    await desk.store.erase(scopes[1])
+    assert (await desk.save("cat", scope=scopes[2], limits=two)).outcomes[0].status is EditStatus.SET
+
+
+async def test_without_a_history_nothing_is_logged_and_the_list_is_known_all_the_same(redis_url: str) -> None:
+    prefix = f"t-{uuid.uuid4().hex[:12]}"
+    async with opened(redis_url, prefix, embedder_id="", dimensions=0, history_changes=0) as store:
+        desk = Desk(store)
+        await desk.save("cat", axis=None)
+        assert await store.history(desk.scope) == ()
+        assert await store.scopes("alice") == (desk.scope,)
+        await store.erase(desk.scope)
+        async for key in store.client.scan_iter(match=f"{prefix}:*"):
+            await store.client.unlink(key)

@@ -93,6 +93,12 @@ local function make_room(trusted)
   return true
 end
 
+-- A user who names ever new agents would have ever new lists: the limit of one list is worth nothing without this one.
+local function spread_out()
+  return S.kind ~= 'shared' and redis.call('EXISTS', S.keys) == 0
+    and redis.call('SISMEMBER', S.partitions, S.id) == 0 and redis.call('SCARD', S.partitions) >= R.limits.partitions
+end
+
 local function set(edit)
   local old, from = load(S, edit.key), nil
   if edit.rename_from and edit.rename_from ~= edit.key then
@@ -110,6 +116,7 @@ local function set(edit)
   local byhand = edit.source == 'user'
   local trusted = byhand or edit.trusted == '1'
   local refusal = over_tokens(totals(S).tokens - (prior and prior.tokens or 0), edit.tokens)
+  if not refusal and not prior and spread_out() then refusal = 'too_many_partitions' end
   if not refusal and not prior and not make_room(trusted) then refusal = 'list_full' end
   if refusal then return outcome(edit.key, REFUSED, refusal, prior and prior.value) end
 

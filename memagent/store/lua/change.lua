@@ -71,7 +71,9 @@ local function log(S, op, now, source, evidence, states, keep, undoes)
   local shown = states[#states]
   local change = {id = id, at = whole(now), op = op, key = shown.key, before = value_of(states[1].before),
     after = value_of(shown.after), source = source, evidence = evidence, undoes = undoes or cjson.null, states = states}
-  redis.call('LPUSH', S.history, cjson.encode(change))
-  redis.call('LTRIM', S.history, 0, keep - 1)
+  if keep > 0 then
+    redis.call('LPUSH', S.history, cjson.encode(change))
+    redis.call('LTRIM', S.history, 0, keep - 1)
+  end
   return change
 end

@@ -29,7 +29,9 @@ local function name_of(S, key)
 end
 
 local function key_of(S, name)
-  return (string.gsub(string.gsub(string.sub(name, #S.memory + 1), '%%00', '\0'), '%%25', '%%'))
+  local key = string.sub(name, #S.memory + 1)
+  if not string.find(key, '%', 1, true) then return key end
+  return (string.gsub(string.gsub(key, '%%00', '\0'), '%%25', '%%'))
 end
 
 local function load(S, key)
@@ -54,7 +56,7 @@ local function changed(S)
 end
 
 -- What came of one message or one write by hand, under its once-only name for as long as it may be asked for again.
--- Every way of keeping something ends here, so here a user's scopes are noted.
+-- Every way of keeping something ends here, so here a user's scopes are noted; a write by hand that came to nothing keeps nothing.
 local function settle(S, R, fields)
   local clock = redis.call('TIME')
   local now = clock[1] * 1000 + clock[2] / 1000
@@ -62,5 +64,6 @@ local function settle(S, R, fields)
   redis.call('PEXPIRE', S.receipt .. R.once, R.ttl)
   redis.call('ZREMRANGEBYSCORE', S.messages, '-inf', now)
   redis.call('ZADD', S.messages, now + R.ttl, R.once)
-  if S.kind ~= 'shared' then redis.call('SADD', S.partitions, S.id) end
+  local kept = string.sub(R.once, 1, 1) == '=' or redis.call('EXISTS', S.keys, S.history) > 0
+  if kept and S.kind ~= 'shared' then redis.call('SADD', S.partitions, S.id) end
 end
