@@ -3,6 +3,9 @@
 local R = cjson.decode(ARGV[1])
 local VECTOR = ARGV[2]
 
+local ASKED = {}
+for _, term in ipairs(R.terms) do ASKED[term] = true end
+
 local scopes = {}
 for i, wanted in ipairs(R.scopes) do
   local S = scope_at(i - 1, wanted.id, wanted.kind)
@@ -79,7 +82,7 @@ local function prefix_of(S)
   return answer
 end
 
-local function engine(S, query, rows)
+local function engine(S, query, rows, ...)
   local numbers = {}
   for i, lane in ipairs(S.searched) do numbers[i] = lane.n end
   -- The lane numbers are known only here; `@lane:{LANES}` cannot come from outside: braces are escaped there.
@@ -87,27 +90,44 @@ local function engine(S, query, rows)
   if rows == 0 then
     return redis.call('FT.SEARCH', R.index, text, 'LIMIT', '0', '0', 'TIMEOUT', '0', 'DIALECT', '2')
   end
-  return redis.call('FT.SEARCH', R.index, text, 'PARAMS', '2', 'vector', VECTOR, 'RETURN', '2', 'terms', 'distance',
-    'SORTBY', 'distance', 'ASC', 'LIMIT', '0', whole(rows), 'TIMEOUT', '0', 'DIALECT', '2')
+  local command = {'FT.SEARCH', R.index, text, 'PARAMS', '2', 'vector', VECTOR, 'SORTBY', 'distance', 'ASC', 'LIMIT', '0',
+    whole(rows), 'TIMEOUT', '0', 'DIALECT', '2', ...}
+  return redis.call(unpack(command))
 end
 
-local function collect(S, reply, documents)
-  local found = 0
+local function cosine_of(distance)
+  distance = tonumber(distance)
+  return distance and distance == distance and 1 - distance or 0
+end
+
+local function candidate(S, name, distance)
+  return {scope = S, key = key_of(S, name), cosine = cosine_of(distance), held = 0, shared = 0}
+end
+
+-- The nearest by vector alone: what is sorted by comes without a document being read.
+local function nearest(S, rows, documents)
+  local reply = engine(S, S.wanted.nearest, rows, 'NOCONTENT', 'WITHSORTKEYS')
   for i = 2, #reply, 2 do
-    local fields = reply[i + 1] or {}
-    local document = {scope = S, key = key_of(S, reply[i]), terms = {}, cosine = 0}
-    for j = 1, #fields, 2 do
-      if fields[j] == 'terms' then
-        for term in string.gmatch(fields[j + 1], '[^\31]+') do document.terms[term] = true end
-      else
-        local distance = tonumber(fields[j + 1])
-        document.cosine = distance and distance == distance and 1 - distance or 0
-      end
+    local document = candidate(S, reply[i], string.sub(reply[i + 1] or '', 2))
+    documents[document.key] = document
+  end
+  return (#reply - 1) / 2
+end
+
+-- The nearest that share a word with the message: only their words have to be read.
+local function sharing(S, rows, documents)
+  if not S.wanted.lexical then return end
+  local reply = engine(S, S.wanted.lexical, rows, 'RETURN', '2', 'terms', 'distance')
+  for i = 2, #reply, 2 do
+    local fields = {}
+    for j = 1, #(reply[i + 1] or {}), 2 do fields[reply[i + 1][j]] = reply[i + 1][j + 1] end
+    local document = candidate(S, reply[i], fields.distance)
+    for term in string.gmatch(fields.terms or '', '[^\31]+') do
+      document.held = document.held + 1
+      if ASKED[term] then document.shared = document.shared + 1 end
     end
     documents[document.key] = document
-    found = found + 1
   end
-  return found
 end
 
 -- The candidates of one scope; false when the index does not hold all of it yet (it is being built): then nothing may age.
@@ -115,12 +135,10 @@ local function search(S, hits)
   if S.size == 0 then return true end
   local documents = {}
   local rows = math.min(R.candidates, S.size)
-  local complete = collect(S, engine(S, S.wanted.nearest, rows), documents) == rows
-  if S.size > rows then
-    if S.wanted.lexical then collect(S, engine(S, S.wanted.lexical, rows), documents) end
-    complete = complete and engine(S, S.wanted.all, 0)[1] >= S.size
-  end
-  score_all(documents, R.terms, R.weights)
+  local complete = nearest(S, rows, documents) == rows
+  sharing(S, rows, documents)
+  if S.size > rows then complete = complete and engine(S, S.wanted.all, 0)[1] >= S.size end
+  score_all(documents, R.weights)
   for _, document in pairs(documents) do hits[#hits + 1] = document end
   return complete
 end
