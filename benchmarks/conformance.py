@@ -70,7 +70,7 @@ class Tally:
 
 def main() -> int:
     options = argparse.ArgumentParser(description=__doc__)
-    options.add_argument("--mutants", type=int, default=6000)
+    options.add_argument("--mutants", type=int, default=12000)
     options.add_argument("--seed", type=int, default=1)
     asked = options.parse_args()
     try:
