@@ -30,7 +30,7 @@ ROWS: tuple[tuple[str, ...], ...] = (
     ("memagent.sessions",),
     ("memagent.agent",),
     ("memagent.service",),
-    ("memagent.turns",),
+    ("memagent.turns", "memagent.evaluation"),
     ("memagent.report", "memagent.api"),
     (
         "memagent.cli",

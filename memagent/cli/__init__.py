@@ -42,6 +42,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     ),
     "preferences": ("memagent.cli.memories", "Switch memory off and on for a user."),
     "decay": ("memagent.cli.decay", "Rehearse what will go dormant or be forgotten."),
+    "eval": ("memagent.cli.evaluation", "Score a model's extraction on a labelled set of turns."),
     "doctor": ("memagent.cli.doctor", "Probe everything a turn stands on, live."),
     "serve": ("memagent.cli.serve", "Run the API, and one worker with it."),
     "worker": ("memagent.cli.serve", "Learn from accepted turns in a process of its own."),

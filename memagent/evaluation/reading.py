@@ -167,7 +167,14 @@ def _faulty_words(turn: _Turn) -> Iterator[tuple[Place, str]]:
             for key in fact.key:
                 if turn.valid_keys and key not in turn.valid_keys:
                     yield (name, number, "key"), f"`{key}` is not one of `valid_keys`"
-            if any(
-                fact.fact().is_said_by(value) for key, value in turn.remembered.items() if key in fact.key
-            ):
+            if _known_already(turn, fact.fact()):
                 yield (name, number), "what is remembered says this already"
+
+
+def _known_already(turn: _Turn, fact: Fact) -> bool:
+    """Whether storing `fact` would change nothing; words that must go are a change."""
+    bad = [Phrase(word) for word in turn.must_not.words]
+    standing = [value for key, value in turn.remembered.items() if key in fact.keys]
+    return any(
+        fact.is_said_by(value) and not any(phrase.stands_in(value) for phrase in bad) for value in standing
+    )
