@@ -13,7 +13,11 @@ from memagent.api.librechat.entries import entry, everything, of_id, usage
 from memagent.api.librechat.permissions import user_who_may
 from memagent.api.librechat.requests import Checks, Given, Partition, partition
 from memagent.api.librechat.shapes import (
+    AGENT,
+    KEY,
     REFUSALS,
+    SWITCH,
+    VALUE,
     Created,
     Deleted,
     Entries,
@@ -68,7 +72,7 @@ async def list_memories(memory: Opened, user: Reader) -> dict[str, Any]:
     summary="Create a memory",
     status_code=201,
     responses={201: {"model": Created}},
-    openapi_extra=takes(key="string", value="string", agentId="string"),
+    openapi_extra=takes("agentId", key=KEY, value=VALUE, agentId=AGENT),
 )
 @router.post("/", include_in_schema=False, status_code=201)
 async def create(memory: Opened, user: Creator, given: Given) -> JSONResponse:
@@ -96,7 +100,7 @@ async def create(memory: Opened, user: Creator, given: Given) -> JSONResponse:
     "/preferences",
     summary="Switch memory off or on for the user",
     responses={200: {"model": PreferencesUpdated}},
-    openapi_extra=takes(memories="boolean"),
+    openapi_extra=takes(memories=SWITCH),
 )
 async def set_preferences(memory: Opened, user: Chooser, given: Given) -> dict[str, Any]:
     """Off, nothing is read or written for a chat; what is remembered stays until the user deletes it."""
@@ -115,7 +119,7 @@ Key = Annotated[str, Path(examples=["diet"])]
     "/id/{entry_id}",
     summary="Change or rename the memory of an id",
     responses={200: {"model": Updated}},
-    openapi_extra=takes(key="string", value="string"),
+    openapi_extra=takes("key", key=KEY, value=VALUE),
 )
 async def update_by_id(
     memory: Opened, user: Updater, given: Given, agent: Partition, entry_id: EntryId
@@ -154,7 +158,7 @@ ABSENT = (None, False, 0, "")
     "/{key:path}",
     summary="Change or rename a memory",
     responses={200: {"model": Updated}},
-    openapi_extra=takes(key="string", value="string"),
+    openapi_extra=takes("key", key=KEY, value=VALUE),
 )
 async def update(memory: Opened, user: Updater, given: Given, agent: Partition, key: Key) -> JSONResponse:
     """A changed value counts against the token limit too, and a rename is one step."""

@@ -6,6 +6,8 @@ from typing import Any
 
 from pydantic import BaseModel, Field
 
+from memagent.memory import MAX_KEY_CHARS
+
 
 class Entry(BaseModel):
     id: str = Field(alias="_id", examples=["69a555907c0f4b2d9e61a3f8"])
@@ -60,8 +62,14 @@ REFUSALS: dict[int | str, dict[str, Any]] = {
 }
 
 
-def takes(**fields: str) -> dict[str, Any]:
-    """The body of a request: its fields and their JSON types. They are checked by hand, in LibreChat's order."""
-    properties = {name: {"type": kind} for name, kind in fields.items()}
-    schema = {"type": "object", "properties": properties}
+KEY = {"type": "string", "minLength": 1, "maxLength": MAX_KEY_CHARS, "pattern": "^[a-z_]+$"}
+VALUE = {"type": "string", "pattern": "\\S"}
+AGENT = {"type": "string", "description": "The agent whose partition is meant."}
+SWITCH = {"type": "boolean"}
+
+
+def takes(*optional: str, **fields: dict[str, Any]) -> dict[str, Any]:
+    """The body of a request: its fields, all required but the optional ones. They are checked by hand, in LibreChat's order."""
+    required = [name for name in fields if name not in optional]
+    schema = {"type": "object", "properties": fields, "required": required}
     return {"requestBody": {"content": {"application/json": {"schema": schema}}, "required": True}}
