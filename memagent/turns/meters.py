@@ -20,61 +20,37 @@ class Meters:
 
     def __init__(self) -> None:
         self.registry = registry = CollectorRegistry()
-        self.turns = Counter(
-            "memagent_turns",
-            "Turns that ended, by outcome and reason.",
-            ["outcome", "reason"],
-            registry=registry,
+
+        def counter(name: str, words: str, *labels: str) -> Counter:
+            return Counter(f"memagent_{name}", words, labels, registry=registry)
+
+        def gauge(name: str, words: str) -> Gauge:
+            return Gauge(f"memagent_{name}", words, registry=registry)
+
+        def histogram(name: str, words: str, buckets: tuple[float, ...]) -> Histogram:
+            return Histogram(f"memagent_{name}", words, buckets=buckets, registry=registry)
+
+        self.turns = counter("turns", "Turns that ended, by outcome and reason.", "outcome", "reason")
+        self.retries = counter("turn_retries", "Attempts that failed and are tried again.", "code")
+        self.refused = counter("turns_refused", "Turns refused because a queue was full.")
+        self.waiting = gauge("turns_waiting", "Turns that wait or run, of all processes.")
+        self.age = gauge("queue_age_seconds", "How long the oldest of them has waited.")
+        self.dead = gauge("dead_letters", "Turns that were given up and can be replayed.")
+        self.workers = gauge("workers", "Workers that are alive.")
+        self.model = histogram("model_seconds", "Time in the memory agent's model, per turn.", MODEL_SECONDS)
+        self.tokens = counter("tokens", "Tokens of the memory agent's model.", "direction")
+        self.usd = counter("cost_usd", "What the memory agent's model cost, as far as known.")
+        self.recall = histogram("recall_seconds", "Time until memories for an answer were there.", SECONDS)
+        self.fail_opens = counter("recall_fail_opens", "Answers that went ahead without memories.", "code")
+        self.passed_on = counter(
+            "gateway_requests", "Requests that the gateway passed on: turns, or what else they were.", "kind"
         )
-        self.retries = Counter(
-            "memagent_turn_retries", "Attempts that failed and are tried again.", ["code"], registry=registry
+        self.lost = counter(
+            "gateway_turns_lost", "Turns of the gateway that could not be handed over.", "code"
         )
-        self.refused = Counter(
-            "memagent_turns_refused", "Turns refused because a queue was full.", registry=registry
-        )
-        self.waiting = Gauge(
-            "memagent_turns_waiting", "Turns that wait or run, of all processes.", registry=registry
-        )
-        self.age = Gauge(
-            "memagent_queue_age_seconds", "How long the oldest of them has waited.", registry=registry
-        )
-        self.dead = Gauge(
-            "memagent_dead_letters", "Turns that were given up and can be replayed.", registry=registry
-        )
-        self.workers = Gauge("memagent_workers", "Workers that are alive.", registry=registry)
-        self.model = Histogram(
-            "memagent_model_seconds",
-            "Time in the memory agent's model, per turn.",
-            buckets=MODEL_SECONDS,
-            registry=registry,
-        )
-        self.tokens = Counter(
-            "memagent_tokens", "Tokens of the memory agent's model.", ["direction"], registry=registry
-        )
-        self.usd = Counter(
-            "memagent_cost_usd", "What the memory agent's model cost, as far as known.", registry=registry
-        )
-        self.recall = Histogram(
-            "memagent_recall_seconds",
-            "Time until memories for an answer were there.",
-            buckets=SECONDS,
-            registry=registry,
-        )
-        self.fail_opens = Counter(
-            "memagent_recall_fail_opens",
-            "Answers that went ahead without memories.",
-            ["code"],
-            registry=registry,
-        )
-        self.refusals = Counter(
-            "memagent_memories_refused", "Edits of the agent that were refused.", ["why"], registry=registry
-        )
-        self.changes = Counter(
-            "memagent_memories_changed", "Memories changed by turns.", ["how"], registry=registry
-        )
-        self.forgotten = Counter(
-            "memagent_memories_forgotten", "Memories forgotten to make room.", registry=registry
-        )
+        self.refusals = counter("memories_refused", "Edits of the agent that were refused.", "why")
+        self.changes = counter("memories_changed", "Memories changed by turns.", "how")
+        self.forgotten = counter("memories_forgotten", "Memories forgotten to make room.")
 
     def ended(self, receipt: Receipt, status: Status) -> None:
         """Count a turn that is over."""
