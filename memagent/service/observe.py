@@ -19,7 +19,7 @@ from memagent.config.placeholders import BodyIds, UserFields, expand_special
 from memagent.config.settings import AgentOff, MemoryOff
 from memagent.errors import EmbedderFault, MemagentError, ModelFault, StoreFault
 from memagent.service import hands
-from memagent.service.recall import recall
+from memagent.service.recall import MEMORIES, recall
 from memagent.service.receipt import Cost, Decision, Reason, RecallNote, Receipt
 from memagent.store import CONSENT, EditStatus, SetMemory
 from memagent.tokens import count_tokens
@@ -136,7 +136,7 @@ AGENT_OFF_BECAUSE = {
 async def _recalled(ports: Ports, turn: Turn) -> RecallNote:
     """The turn's own search, where its backend asked for no context; a search that fails is noted and counts nothing."""
     try:
-        return (await recall(ports, turn)).note
+        return (await recall(ports, turn, sources=(MEMORIES,))).note
     except MemagentError as fault:
         return RecallNote(error=fault.code)
 

@@ -75,11 +75,13 @@ class Passages:
         vector: Vector | None,
         *,
         sources: Collection[str] | None = None,
+        patient: bool = False,
     ) -> Recollection:
         """What this turn brings back of turns and notes, best first; never raises a fault.
 
         `vector` is that of the turn's query, so that it is embedded once (T27). `sources` None is recall as it comes by
-        itself; named, these are searched whatever MEMAGENT_AUTO_RECALL says, and notes are waited for.
+        itself; named, these are searched whatever MEMAGENT_AUTO_RECALL says. `patient` waits a little for notes that
+        are not indexed yet.
         """
         question = await ask(turn.query, None)
         if self.embedder is not None and vector is not None:
@@ -89,7 +91,7 @@ class Passages:
             self.embedder,
             notes=self.notes if sources is None or NOTES in sources else None,
             turns=turns.index if turns else None,
-            policy=self._policy(by_itself=sources is None),
+            policy=self._policy(by_itself=sources is None, patient=patient),
         )
         # Whoever answers sees what was handed over; the newest message is what is asked with.
         in_sight = [text_of(message.content) for message in turn.messages]
@@ -127,9 +129,9 @@ class Passages:
             turns=self.transcripts.index if self.transcripts else None,
         )
 
-    def _policy(self, *, by_itself: bool) -> RecallPolicy:
+    def _policy(self, *, by_itself: bool, patient: bool) -> RecallPolicy:
         # The budget is the turn's, and kept by who waits.
-        patience_s = None if self.watched else 0.0 if by_itself else PATIENCE_S
+        patience_s = None if self.watched else PATIENCE_S if patient else 0.0
         return RecallPolicy(
             at_start=not by_itself or self.when in {"start", "both"},
             per_turn=not by_itself or self.when in {"turn", "both"},

@@ -89,7 +89,7 @@ async def recall(
     async with AsyncExitStack() as opened:
         async with asyncio.timeout_at(deadline):
             vector, error = await _embed(ports.embedder, turn.query)
-            aside = None if error else _begin(ports, turn, vector, sources)
+            aside = None if error else _begin(ports, turn, vector, sources, patient=deadline is None)
             if aside is not None:
                 opened.push_async_callback(_stop, aside)
             query = recall_query(ports, turn, vector, commit=commit and wanted)
@@ -116,13 +116,13 @@ def _found(ports: Ports, recalled: Recalled, error: str | None) -> Context:
 
 
 def _begin(
-    ports: Ports, turn: Turn, vector: Vector | None, sources: Collection[str] | None
+    ports: Ports, turn: Turn, vector: Vector | None, sources: Collection[str] | None, *, patient: bool
 ) -> asyncio.Task[Recollection] | None:
     """Ask turns and notes beside the keyed search; None when nobody wants them."""
     passages = ports.passages
     if passages is None or (passages.when == "off" if sources is None else not {TURNS, NOTES} & {*sources}):
         return None
-    return asyncio.create_task(passages.recall(turn, vector, sources=sources))
+    return asyncio.create_task(passages.recall(turn, vector, sources=sources, patient=patient))
 
 
 async def _stop(task: asyncio.Task[Recollection]) -> None:

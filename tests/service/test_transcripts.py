@@ -14,8 +14,12 @@ from memagent.errors import BadRequest, EmbedderFault, StoreUnavailable
 from memagent.llm import ModelReply
 from memagent.llm.script import Answer, call, calling
 from memagent.memory import Message, Scope, ScopeKind
+from memagent.report.story import sentences
+from memagent.service.mending import receipt_of
 from memagent.service.recall import OVER_BUDGET
+from memagent.service.receipt import RecallNote
 from memagent.store.keys import scope_id
+from memagent.turns.payload import Envelope
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -164,9 +168,8 @@ async def test_of_a_user_who_is_opted_out_nothing_is_kept_nor_the_answer_to_it_l
         await world.memory.set_personalization("juno", on=False)
         await world.memory.observe(world.turn("a secret"))
         assert len(await kept(world)) == 1
-        assert await world.memory.context(world.turn("my cat is called Mochi")) == await world.memory.context(
-            world.turn("something else")
-        )
+        found = await world.memory.context(in_chat(world.turn("my cat is called Mochi"), "c2"))
+        assert (found.prefix, found.tail, found.note) == ("", "", RecallNote(error="opted_out"))
         assert (await world.memory.call_tool("juno", "memory_search", '{"query": "cat"}'))["disabled"] is True
         await world.memory.set_personalization("juno", on=True)
         await world.memory.observe(world.turn((user("a secret"), ai("I keep it"), user("thanks"))))
@@ -188,6 +191,30 @@ async def test_what_was_said_comes_back_in_another_chat_as_data_with_its_source(
         assert 0 < passage["score"] <= 1
         assert "Mochi" not in str(found.note)
         assert found.note.passages_error is None
+
+
+async def test_the_note_of_it_waits_in_the_queue_with_its_turn_and_stands_in_the_receipt(
+    open_world: Any,
+) -> None:
+    async with open_world(*NOTHING, environ=ON) as world:
+        await world.memory.observe(world.turn("my cat is called Mochi"))
+        turn = in_chat(world.turn("what is my cat called"), "c2")
+        note = (await world.memory.context(turn)).note
+        envelope = Envelope(None, window=5)
+        assert envelope.open(envelope.seal(turn, note)) == (turn, note)
+        await world.memory.observe(turn, recalled=note)
+        kept = await world.memory.why("juno", turn.message_id)
+        assert kept["recall"]["passages"] == [dict(each) for each in note.passages]
+        assert receipt_of(kept).recall == note
+        assert any("sessions/c1#L1-L1 came into the context" in line for line in sentences(kept))
+
+
+async def test_a_turn_without_a_context_notes_no_passages(open_world: Any) -> None:
+    async with open_world(*NOTHING, environ=ON) as world:
+        await world.memory.observe(world.turn("my cat is called Mochi"))
+        receipt = await world.memory.observe(in_chat(world.turn("what is my cat called"), "c2"))
+        assert receipt.recall.searched
+        assert receipt.recall.passages == ()
 
 
 async def test_it_stands_behind_the_memories_that_came_back(open_world: Any) -> None:
