@@ -8,7 +8,8 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, Field, ValidationError
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
 from memagent.config.spelling import meant
 from memagent.errors import ConfigUnusable
@@ -62,10 +63,21 @@ def _header_name(name: str) -> str:
     return name
 
 
-class Environment(BaseModel):
+class Environment(BaseSettings):
     """memagent's own settings. A field's variable is its name in capitals behind `MEMAGENT_`, or its alias."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
+    model_config = SettingsConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],  # noqa: ARG003  pydantic-settings' own signature
+        init_settings: PydanticBaseSettingsSource,
+        *_: PydanticBaseSettingsSource,
+        **__: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Only what `load_environment` hands in: the process's environment is never read behind its back."""
+        return (init_settings,)
 
     config: Path = Field(
         Path("librechat.yaml"), description="the configuration to run; LibreChat's `CONFIG_PATH` counts too"
@@ -182,7 +194,8 @@ class Environment(BaseModel):
         "X-Conversation-Identifier", description="in which header a chat's id comes to the gateway"
     )
     gateway_message_header: Annotated[str, AfterValidator(_header_name)] = Field(
-        "X-Message-Identifier", description="in which header the id of the user's message comes to the gateway"
+        "X-Message-Identifier",
+        description="in which header the id of the user's message comes to the gateway",
     )
     gateway_timeout_s: float = Field(
         600.0,
@@ -247,19 +260,30 @@ class SettingRow:
     help: str
 
 
+class Given(PydanticBaseSettingsSource):
+    """The environment that a caller hands in, as a source of settings; a blank value counts as unset."""
+
+    def __init__(self, settings: type[BaseSettings], environ: Mapping[str, str]) -> None:
+        super().__init__(settings)
+        self._environ = environ
+
+    def get_field_value(self, field: FieldInfo, field_name: str) -> tuple[str, str, bool]:
+        """The text of a setting, the name it is given under, and that it is never JSON."""
+        return _value(self._environ, variable(field_name, field)), field.alias or field_name, False
+
+    def __call__(self) -> dict[str, Any]:
+        found = (self.get_field_value(field, name) for name, field in self.settings_cls.model_fields.items())
+        return {name: text for text, name, _ in found if text}
+
+
 def load_environment(environ: Mapping[str, str], *, dotenv: Mapping[str, str] | None = None) -> Environment:
     """Read the settings in `environ`, and below it in what a .env file says; a blank value counts as unset.
 
     Raises `ConfigUnusable` naming every variable with a bad value; the value of a secret is not shown.
     """
     known = {**(dotenv or {}), **{name: value for name, value in environ.items() if value.strip()}}
-    given = {
-        field.alias or name: value
-        for name, field in Environment.model_fields.items()
-        if (value := _value(known, variable(name, field)))
-    }
     try:
-        return Environment.model_validate(given)
+        return Environment(**Given(Environment, known)())
     except ValidationError as invalid:
         faults = [_fault(error) for error in invalid.errors(include_url=False, include_context=True)]
         raise ConfigUnusable("; ".join(faults)) from None
