@@ -22,7 +22,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from memagent.lexicon import terms
-from memagent.memory import Scope, ScopeKind
+from memagent.llm import ModelReply, Usage
+from memagent.memory import Message, Scope, ScopeKind, ToolCall
 from memagent.store import Limits, SetMemory
 from memagent.store.embedded import EmbeddedRedis
 from memagent.tokens import count_tokens
@@ -30,11 +31,12 @@ from memagent.tokens import count_tokens
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 
-    from memagent.llm import Vector
+    from memagent.llm import ToolSpec, Vector
     from memagent.store.redis import RedisStore
 
 MODES = ("quick", "default", "full")
 DIMENSIONS = 384
+FREE = Limits(entries=None)
 
 
 def asked(doc: str | None) -> str:
@@ -202,7 +204,7 @@ async def fill(store: RedisStore, users: range, each: int, *, embedder: str) -> 
     async def writer() -> None:
         for number in left:
             rows = edits(facts(each, seed=number), list(vectors(each, seed=number)), embedder)
-            await store.apply(own(name_of(number)), rows, limits=Limits(), now=datetime.now(UTC))
+            await store.apply(own(name_of(number)), rows, limits=FREE, now=datetime.now(UTC))
 
     await store.client.config_set("auto-aof-rewrite-percentage", 0)
     await asyncio.gather(writer(), writer())
@@ -210,6 +212,45 @@ async def fill(store: RedisStore, users: range, each: int, *, embedder: str) -> 
 
 
 # -- surroundings --------------------------------------------------------------------------------------------------------
+
+
+class Instant:
+    """A `ChatModel` that takes no time: it keeps what the user just said, under one key after another."""
+
+    def __init__(self, keys: int) -> None:
+        self._keys, self.number = keys, 0
+
+    async def complete(self, messages: Sequence[Message], *, tools: Sequence[ToolSpec] = ()) -> ModelReply:  # noqa: ARG002
+        said = json.dumps({"key": f"key_{self.number % self._keys}", "value": learned(self.number)})
+        self.number += 1
+        return ModelReply("", (ToolCall("call", "set_memory", said),), Usage(900, 40), "instant", "tool_calls")
+
+
+def learned(number: int) -> str:
+    """What the user says in the turn of this number, and the model keeps."""
+    return facts(1, seed=10_000_000 + number)[0]
+
+
+class Known:
+    """An embedder whose vectors are there already, so that only the rest of a turn is measured."""
+
+    def __init__(self, embedder: str) -> None:
+        self.id, self.dimensions, self.floor = embedder, DIMENSIONS, 0.2
+        self._vectors = vectors(512, seed=99)
+
+    async def query(self, text: str) -> Vector:
+        return self._vectors[len(text) % 512]  # type: ignore[no-any-return]
+
+    async def passages(self, texts: Sequence[str]) -> Sequence[Vector]:
+        return [self._vectors[len(text) % 512] for text in texts]
+
+
+def chat(number: int, *, length: int = 12) -> tuple[Message, ...]:
+    """The end of a chat: a dozen messages, the newest the user's."""
+    said = [*facts(length - 1, seed=20_000_000 + number), learned(number)]
+    return tuple(
+        Message("user" if (length - place) % 2 else "assistant", text) for place, text in enumerate(said)
+    )
 
 
 @asynccontextmanager
