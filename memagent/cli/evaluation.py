@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
@@ -111,10 +112,7 @@ async def _ask(
             asking = _baseline(scripted, concurrency)
         else:
             asking = _asking(environ, gateway, model=model, config=config, concurrency=concurrency)
-        progress: Any = click.progressbar(
-            length=len(turns), label=asking.name, file=click.get_text_stream("stderr")
-        )
-        with progress as bar:
+        with click.progressbar(length=len(turns), label=asking.name, file=sys.stderr) as bar:
             outcomes = await evaluate(
                 turns, asking, results, watch=Watch(perf_counter), told=lambda _: bar.update(1)
             )

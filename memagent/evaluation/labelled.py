@@ -34,14 +34,15 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Phrase:
-    """Words that are looked for together."""
+    """Words that are looked for together. A phrase without any word that counts stands nowhere."""
 
     text: str
 
     def stands_in(self, text: str) -> bool:
         wanted = tuple(content_words(self.text))
         given = tuple(content_words(text))
-        return any(given[at : at + len(wanted)] == wanted for at in range(len(given) - len(wanted) + 1))
+        places = range(len(given) - len(wanted) + 1)
+        return bool(wanted) and any(given[at : at + len(wanted)] == wanted for at in places)
 
 
 @dataclass(frozen=True, slots=True)

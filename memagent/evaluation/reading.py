@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from memagent.config.document import Document
+    from memagent.config.findings import Span
 
 MAX_SHOWN = 20
 """Faults of one reading that are told; whoever wrote the file mends them in one go."""
@@ -108,7 +109,7 @@ def _read(path: Path, taken: set[str], faults: list[str]) -> list[Labelled]:
     except OSError as error:
         raise BadRequest(f"{path} cannot be read: {error.strerror}") from None
     if document.root is None:
-        faults += [_at(document, (), finding.message) for finding in document.findings]
+        faults += [_placed(document, finding.span, finding.message) for finding in document.findings]
         return []
     try:
         given = _File.model_validate(plain(document.root))
@@ -126,7 +127,10 @@ def _read(path: Path, taken: set[str], faults: list[str]) -> list[Labelled]:
 
 
 def _at(document: Document, path: Sequence[str | int], told: str) -> str:
-    span = document.span_at(tuple(path))
+    return _placed(document, document.span_at(tuple(path)), told)
+
+
+def _placed(document: Document, span: Span | None, told: str) -> str:
     place = f":{span.start.line}:{span.start.column}" if span else ""
     return f"{document.file}{place}: {told}"
 

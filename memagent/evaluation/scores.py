@@ -187,7 +187,7 @@ def _usage(outcomes: Sequence[Outcome]) -> dict[str, Any]:
         "cache_read_tokens": sum(each.cache_read_tokens for each in outcomes),
         "output_tokens": sum(each.output_tokens for each in outcomes),
         "usd": round(sum(prices), 6) if prices else None,
-        "turns_without_price": len(outcomes) - len(prices),
+        "turns_without_price": sum(each.calls > 0 and each.usd is None for each in outcomes),
         "ms_median": round(median(waits), 1) if waits else None,
         "ms_p95": round(waits[min(int(SLOW * len(waits)), len(waits) - 1)], 1) if waits else None,
     }

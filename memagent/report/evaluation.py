@@ -86,21 +86,24 @@ def _usage(usage: Mapping[str, Any]) -> Text:
     cached = f" ({usage['cache_read_tokens']} from a cache)" if usage["cache_read_tokens"] else ""
     cost = "price unknown" if usage["usd"] is None else f"${usage['usd']:.4f}"
     if usage["usd"] is not None and usage["turns_without_price"]:
-        cost += f" without {usage['turns_without_price']} turns of unknown price"
+        cost += f", and the unknown price of turns: {usage['turns_without_price']}"
     waits = (
         ""
         if usage["ms_median"] is None
         else f", {usage['ms_median']:.0f} ms median, {usage['ms_p95']:.0f} ms p95"
     )
     return Text(
-        f"{usage['calls']} calls, {usage['refused_calls']} tool calls refused, {usage['input_tokens']} tokens in"
-        f"{cached}, {usage['output_tokens']} out, {cost}{waits}"
+        f"calls: {usage['calls']}, refused tool calls: {usage['refused_calls']}\n"
+        f"tokens: {usage['input_tokens']} in{cached}, {usage['output_tokens']} out, {cost}{waits}"
     )
 
 
 def _faults(faults: Sequence[Mapping[str, Any]]) -> Iterator[RenderableType]:
     if faults:
-        told = f"\n{len(faults)} turns got no answer and are in no figure; run again with the same --out to ask them again"
+        told = (
+            f"\nWithout an answer, and in no figure: {len(faults)}. "
+            "Run again with the same --out to ask only these again."
+        )
         yield Text(told, style="yellow")
         for code in dict.fromkeys(each["code"] for each in faults):
             those = [each for each in faults if each["code"] == code]
@@ -124,6 +127,8 @@ def _misses(wrong: Sequence[Mapping[str, Any]], shown: int) -> Iterator[Renderab
 def _miss(miss: Mapping[str, Any]) -> Iterator[Text]:
     yield Text(f"\n{miss['turn']} ({miss['kind']})", style="bold")
     yield Text(f"  said      {_clipped(miss['said'])}")
+    for key, value in miss["remembered"].items():
+        yield Text(f"  held      {printable(key)}: {_clipped(value)}", style="dim")
     for fact in miss["expected"]:
         yield Text(f"  expected  {_fact(fact)}", style="green")
     for key in miss["expected_deleted"]:
