@@ -92,7 +92,7 @@ async def toast_of(visit: Visit, place: str, done: str, change: str) -> dict[str
     return {"done": done, "key": named.key, "change": named.id} if named else None
 
 
-TOASTS = frozenset({"saved", "deleted", "accepted", "undone", "on", "off", "imported"})
+TOASTS = frozenset({"saved", "deleted", "accepted", "undone", "on", "off"})
 
 
 @router.post("/memories/save")
