@@ -43,7 +43,7 @@ memory:
 
 
 def invoke(*arguments: str, **environ: str) -> Any:
-    return CliRunner().invoke(cli, ["eval", *arguments], obj=environ)
+    return CliRunner().invoke(cli, ["eval", *arguments], obj=environ, standalone_mode=False)
 
 
 @pytest.fixture
@@ -67,7 +67,7 @@ def files(tmp_path: Path) -> Path:
 def test_a_baseline_is_scored_on_the_set_that_comes_along() -> None:
     done = invoke("--scripted", "perfect", "--json")
     found = json.loads(done.stdout)
-    assert done.exit_code == 0
+    assert done.return_value == 0
     assert found["overall"]["f1"] == 1.0
     assert found["turns"] >= 128
     assert list(found["by_language"]) == ["de", "en", "id", "vi"]
@@ -96,7 +96,7 @@ def test_the_model_of_a_file_is_asked_with_its_instructions(files: Path, server:
 
     first = invoke(*arguments, *out, **environ)
     found = json.loads(first.stdout)
-    assert first.exit_code == 1
+    assert first.return_value == 1
     assert [fault["turn"] for fault in found["faults"]] == ["en-nothing-sky"]
     assert (found["overall"]["turns"], found["overall"]["recall"]["value"]) == (1, 1.0)
     body = server.requests[0].body
@@ -105,7 +105,7 @@ def test_the_model_of_a_file_is_asked_with_its_instructions(files: Path, server:
     assert "other" not in json.dumps(body["tools"]), "the set's own keys hold, not the file's"
 
     second = invoke(*arguments, *out, **environ)
-    assert second.exit_code == 0
+    assert second.return_value == 0
     assert len(server.requests) == 3, "only the turn without an answer is asked again"
     assert json.loads(second.stdout)["faults"] == []
 
@@ -113,7 +113,7 @@ def test_the_model_of_a_file_is_asked_with_its_instructions(files: Path, server:
 def test_another_model_takes_the_place_of_the_files_own(files: Path, server: ScriptedServer) -> None:
     arguments = ("--config", str(files / "librechat.yaml"), "--set", str(files / "set.yaml"), "--limit", "1")
     done = invoke(*arguments, "--model", "nobody/knows-this", "--json")
-    assert done.exit_code == 1
+    assert done.return_value == 1
     found = json.loads(done.stdout)
     assert found["model"] == "nobody/knows-this"
     assert [fault["code"] for fault in found["faults"]] == ["model_refused"]
