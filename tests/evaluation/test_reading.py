@@ -168,3 +168,22 @@ def test_the_words_that_the_set_expects_stand_in_what_was_said_or_remembered() -
         text = "\n".join([*(str(message.content) for message in each.messages), *each.remembered.values()])
         for expected in each.expect:
             assert expected.is_said_by(text), each.id
+
+
+# -- docs/evaluation.md ------------------------------------------------------------------------------------------------
+
+DOCS = (SET.parents[1] / "docs" / "evaluation.md").read_text(encoding="utf-8")
+
+
+def test_the_turn_that_the_documentation_shows_can_be_read(tmp_path: Path) -> None:
+    [shown] = re.findall(r"```yaml\n(.*?)```", DOCS, re.DOTALL)
+    (tmp_path / "en.yaml").write_text(shown, encoding="utf-8")
+    [found] = read_set(tmp_path)
+    assert found.expect == (fact("Whitby/Whitby Bay", keys=("home",)),)
+
+
+def test_the_documentation_counts_the_turns_of_the_set() -> None:
+    counted = {kind: int(number) for kind, number in re.findall(r"^\| (\w+) \| (\d+) \|", DOCS, re.MULTILINE)}
+    turns = read_set(SET)
+    assert counted == Counter(str(each.kind) for each in turns)
+    assert f"{len(turns)} turns" in DOCS
