@@ -11,7 +11,6 @@ from html.parser import HTMLParser
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import httpx
 import pytest
 
 from memagent.api.auth import LINK_AUDIENCE, signed
@@ -24,6 +23,8 @@ from tests.api.conftest import SESSION_SECRET, Service
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
+
+    import httpx
 
 CHROMIUM = Path("/usr/bin/chromium")
 CHROMIUM_ARGS = [

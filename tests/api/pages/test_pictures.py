@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -57,7 +58,7 @@ def test_every_call_stands_inside_the_plot_and_higher_is_more(tokens: list[int])
     assert drawn is not None
     assert all(drawn.left <= mark.x <= drawn.width and 0 <= mark.y <= drawn.floor for mark in drawn.marks)
     ordered = sorted(drawn.marks, key=lambda mark: mark.call.tokens)
-    assert all(low.y >= high.y for low, high in zip(ordered, ordered[1:], strict=False))
+    assert all(low.y >= high.y for low, high in itertools.pairwise(ordered))
     assert drawn.lines[-1].tokens >= max(tokens)
 
 
