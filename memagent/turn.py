@@ -86,42 +86,78 @@ class _Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True)
 
 
-class _Function(_Strict):
-    name: str
-    arguments: str = ""
+class FunctionInput(_Strict):
+    """The function that a tool call names."""
+
+    name: str = Field(description="The tool's name.", examples=["search"])
+    arguments: str = Field("", description="Its arguments, as the JSON text that the model wrote.")
 
 
-class _ToolCall(_Strict):
-    id: str = ""
-    type: Literal["function"] = "function"
-    function: _Function
+class ToolCallInput(_Strict):
+    """One call of a tool by the assistant."""
+
+    id: str = Field("", description="What the tool's answer names as `tool_call_id`.", examples=["call_1"])
+    type: Literal["function"] = Field("function", description="OpenAI's only kind.")
+    function: FunctionInput
 
 
-class _Message(BaseModel):
+class MessageInput(BaseModel):
+    """One chat message as OpenAI writes it; other fields are passed over."""
+
     # Backends pass messages on with fields of their own (refusal, annotations, audio); those are not ours to refuse.
     model_config = ConfigDict(extra="ignore", strict=True)
 
-    role: Literal["user", "assistant", "system", "developer", "tool"]
-    content: str | list[dict[str, Any]] | None = None
-    id: str | None = None
-    name: str | None = None
-    tool_calls: list[_ToolCall] | None = None
-    tool_call_id: str | None = None
+    role: Literal["user", "assistant", "system", "developer", "tool"] = Field(
+        description="Who speaks. What a tool says is never taken for the user's word."
+    )
+    content: str | list[dict[str, Any]] | None = Field(
+        None, description="Text, or OpenAI's content parts, of which the text is read.", examples=["Hello!"]
+    )
+    id: str | None = Field(None, description="The backend's id of the message, for the evidence of a memory.")
+    name: str | None = Field(None, description="Who of several speakers says it.")
+    tool_calls: list[ToolCallInput] | None = Field(None, description="Tools that the assistant calls.")
+    tool_call_id: str | None = Field(None, description="The call that a message of a tool answers.")
 
 
 class TurnInput(_Strict):
-    """The JSON of one turn."""
+    """A chat up to and including its newest user message, and who says it."""
 
-    user: Id
-    message_id: Id
-    conversation_id: Annotated[str, Field(max_length=MAX_ID_CHARS)] = ""
-    messages: Annotated[list[_Message], Field(min_length=1, max_length=MAX_MESSAGES)]
-    agent_id: Annotated[str, Field(max_length=MAX_ID_CHARS)] = ""
-    shared: list[Id] = Field(default_factory=list, max_length=16)
-    channel: Annotated[str, Field(max_length=MAX_ID_CHARS)] = ""
-    user_fields: dict[str, str | bool | None] = Field(default_factory=dict)
-    user_key: str | None = None
-    user_base_url: str | None = None
+    user: Id = Field(description="Whose memory: the backend's id of the user.", examples=["64f1c0de"])
+    message_id: Id = Field(
+        description="The newest user message. A turn with the same id is learned from once.", examples=["m1"]
+    )
+    conversation_id: Annotated[str, Field(max_length=MAX_ID_CHARS)] = Field(
+        "", description="The conversation it stands in, for receipts and evidence."
+    )
+    messages: Annotated[list[MessageInput], Field(min_length=1, max_length=MAX_MESSAGES)] = Field(
+        description="The chat, oldest first.",
+        examples=[[{"role": "user", "content": "Please remember that my cat is called Mochi."}]],
+    )
+    agent_id: Annotated[str, Field(max_length=MAX_ID_CHARS)] = Field(
+        "", description="The agent whose memories of this user are kept apart; empty for the shared pool."
+    )
+    shared: list[Id] = Field(
+        default_factory=list,
+        max_length=16,
+        description="Shared scopes (a team's, a server's) that this chat may recall from.",
+        examples=[["team-blue"]],
+    )
+    channel: Annotated[str, Field(max_length=MAX_ID_CHARS)] = Field(
+        "",
+        description="Where it is said; memories tagged with a `#channel` age there only.",
+        examples=["#general"],
+    )
+    user_fields: dict[str, str | bool | None] = Field(
+        default_factory=dict,
+        description="LibreChat's user fields for header placeholders. Never stored.",
+        examples=[{"name": "Ada", "email": "ada@example.org"}],
+    )
+    user_key: str | None = Field(
+        None, description="The user's own API key, for an endpoint with `user_provided`. Never stored."
+    )
+    user_base_url: str | None = Field(
+        None, description="The user's own address, for an endpoint with `user_provided`. Never stored."
+    )
 
     def turn(self) -> Turn:
         return Turn(
@@ -138,7 +174,7 @@ class TurnInput(_Strict):
         )
 
 
-def _message(given: _Message) -> Message:
+def _message(given: MessageInput) -> Message:
     content = tuple(given.content) if isinstance(given.content, list) else given.content
     calls = tuple(
         ToolCall(call.id, call.function.name, call.function.arguments) for call in given.tool_calls or ()
@@ -198,3 +234,29 @@ def faults(error: ValidationError) -> str:
     if len(seen) > len(lines):
         lines.append(f"and {len(seen) - len(lines)} more")
     return "; ".join(lines)
+
+
+def turn_schema() -> dict[str, Any]:
+    """The JSON Schema of a turn, as a new dictionary."""
+    schema = TurnInput.model_json_schema()
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "One turn of a chat",
+        "description": schema.pop("description"),
+        "examples": [EXAMPLE],
+        **{name: value for name, value in schema.items() if name != "title"},
+    }
+
+
+EXAMPLE: Mapping[str, Any] = {
+    "user": "64f1c0de",
+    "conversation_id": "c1",
+    "message_id": "m3",
+    "messages": [
+        {"role": "user", "content": "What do cats eat?"},
+        {"role": "assistant", "content": "Mostly meat."},
+        {"role": "user", "content": "Good. Mine is called Mochi, please remember that.", "id": "m3"},
+    ],
+    "user_fields": {"name": "Ada", "email": "ada@example.org"},
+}
+"""A turn that teaches something."""

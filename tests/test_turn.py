@@ -1,15 +1,18 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from jsonschema import Draft202012Validator
 
 from memagent.errors import BadRequest
 from memagent.memory import Message
-from memagent.turn import Turn, parse_turn
+from memagent.report.machine import dump
+from memagent.turn import Turn, parse_turn, turn_schema
 
 
 def body(**changes: Any) -> dict[str, Any]:
@@ -99,3 +102,53 @@ def test_the_users_key_and_fields_stay_out_of_every_repr() -> None:
     turn = Turn("u", "m", (), user_fields={"email": "juno@example.org"}, user_key="sk-secret")
     assert "juno@" not in repr(turn)
     assert "sk-secret" not in repr(turn)
+
+
+SCHEMA = Path(__file__).parent.parent / "schemas" / "turn.schema.json"
+
+
+def test_the_committed_schema_is_the_generated_one() -> None:
+    assert SCHEMA.read_text(encoding="utf-8") == dump(turn_schema()), "run `make generate`"
+
+
+def test_the_schema_is_a_schema_and_its_examples_are_turns() -> None:
+    schema = turn_schema()
+    Draft202012Validator.check_schema(schema)
+    for example in schema["examples"]:
+        assert Draft202012Validator(schema).is_valid(example)
+        assert parse_turn(json.dumps(example)).query == "Good. Mine is called Mochi, please remember that."
+
+
+def test_every_field_of_a_turn_says_what_it_is() -> None:
+    schema = turn_schema()
+    shapes = [schema, *schema["$defs"].values()]
+    silent = [
+        f"{shape['title']}.{name}"
+        for shape in shapes
+        for name, field in shape["properties"].items()
+        if "description" not in field and "$ref" not in field
+    ]
+    assert silent == []
+
+
+@pytest.mark.parametrize(
+    ("changes", "fits"),
+    [
+        ({}, True),
+        ({"user": ""}, False),
+        ({"messages": []}, False),
+        ({"messages": [{"role": "robot"}]}, False),
+        ({"messages": [{"role": "user", "content": 5}]}, False),
+        ({"messages": [{"role": "user", "refusal": None}]}, True),
+        ({"message": []}, False),
+        ({"shared": ["s"] * 17}, False),
+        ({"user_fields": {"email": 5}}, False),
+    ],
+)
+def test_the_schema_and_the_reader_agree(changes: dict[str, Any], fits: bool) -> None:
+    assert Draft202012Validator(turn_schema()).is_valid(body(**changes)) is fits
+    if fits:
+        parse_turn(body(**changes))
+    else:
+        with pytest.raises(BadRequest):
+            parse_turn(body(**changes))

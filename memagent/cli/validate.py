@@ -315,17 +315,19 @@ def explain(codes: tuple[str, ...]) -> None:
 
 
 @click.command()
-@click.argument("name", type=click.Choice(["memagent", "librechat", "memory"]), default="memagent")
+@click.argument("name", type=click.Choice(["memagent", "librechat", "memory", "turn"]), default="memagent")
 @click.option("--write", is_flag=True, help="Write all of them below schemas/ instead of printing one.")
 def schema(name: str, *, write: bool) -> None:
-    """Print a JSON Schema of librechat.yaml, which gives editors completion and first checks.
+    """Print a JSON Schema of librechat.yaml, which gives editors completion and first checks, or of a turn.
 
     `memagent` refuses unknown keys where memagent does, `librechat` takes what LibreChat takes, `memory` is for that block.
+    `turn` is what a backend hands over: `memagent turn`, and the API.
     """
     from memagent.config.json_schema import json_schemas  # noqa: PLC0415
     from memagent.report.machine import dump  # noqa: PLC0415
+    from memagent.turn import turn_schema  # noqa: PLC0415  pydantic
 
-    schemas = json_schemas()
+    schemas = json_schemas() | {"turn": turn_schema()}
     if not write:
         _print(dump(schemas[name]))
         return
