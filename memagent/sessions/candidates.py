@@ -69,7 +69,7 @@ async def find(vectors: VectorStore, generation: Generation, question: Question,
     ids: dict[str, None] = {}
     if frequencies:
         rows = await vectors.containing(generation, rarest(frequencies, most=LEXICAL_ROWS), LEXICAL_ROWS)
-        scored = sorted((-bm25(question.terms, row.terms, frequencies), row.id) for row in rows)
+        scored = sorted((-bm25(question.terms, words, frequencies), row) for row, words in rows.items())
         ids |= dict.fromkeys(row for _, row in scored[:limit])
     if question.vector is not None and comparable(generation, question):
         ids |= dict.fromkeys(row for row, _ in await vectors.nearest(generation, question.vector, limit))

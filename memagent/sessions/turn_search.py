@@ -58,7 +58,7 @@ async def search_turns(
     ranked = rank(question, turns, found.frequencies, now=now, weights=weights)
     hits = _hits(ranked, question, policy)
     behind = "" if live.embedder == question.embedder else STALE
-    return Answer(tuple(hits[: policy.limit]), behind)
+    return Answer(tuple(hits), behind)
 
 
 async def _around(
@@ -75,11 +75,13 @@ async def _around(
 
 
 def _hits(ranked: Sequence[Ranked], question: Question, policy: SearchPolicy) -> list[Hit]:
-    """The first piece of each turn that the floor lets pass, in the order of the ranking."""
+    """The first piece of each turn that the floor lets pass, in the order of the ranking, as many as are asked for."""
     worth = _worth([each.candidate for each in ranked], question, policy)
     scale = max(worth.values(), default=0.0)
     hits: dict[Place, Hit] = {}
     for each in ranked:
+        if len(hits) == policy.limit:
+            break
         path, number = place = _place(each.candidate)
         support = max(worth.get((path, number + step), 0.0) for step in (-1, 0, 1))
         if place in hits or not (each.candidate.exact or support >= max(policy.min_score - 1e-6, 1e-6)):

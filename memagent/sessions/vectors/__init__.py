@@ -155,8 +155,10 @@ class VectorStore(Protocol):
 
     async def frequencies(self, generation: Generation, terms: Sequence[str]) -> Frequencies: ...
 
-    async def containing(self, generation: Generation, terms: Sequence[str], limit: int) -> Sequence[Passage]:
-        """Rows with at least one of the terms, at most `limit`, in no order, without vectors."""
+    async def containing(
+        self, generation: Generation, terms: Sequence[str], limit: int
+    ) -> Mapping[str, tuple[str, ...]]:
+        """Ids and words of rows with at least one of the terms, at most `limit`, in no order."""
         ...
 
     async def fetch(self, generation: Generation, ids: Sequence[str]) -> Mapping[str, Passage]:

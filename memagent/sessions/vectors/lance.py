@@ -201,11 +201,14 @@ class LanceVectors:
             }
         return Frequencies(len(lengths), sum(row["length"] for row in lengths), counts)
 
-    async def containing(self, generation: Generation, terms: Sequence[str], limit: int) -> Sequence[Passage]:
+    async def containing(
+        self, generation: Generation, terms: Sequence[str], limit: int
+    ) -> Mapping[str, tuple[str, ...]]:
         if not terms or limit < 1:
-            return ()
+            return {}
         where = f"array_has_any(terms, [{_quoted(terms)}])"
-        return [_passage(row) for row in await self._select(generation, where, _TEXT_COLUMNS, limit=limit)]
+        rows = await self._select(generation, where, ["row", "terms"], limit=limit)
+        return {row["row"]: tuple(row["terms"]) for row in rows}
 
     async def rows(self, generation: Generation, path: str) -> Sequence[Passage]:
         found = await self._select(generation, f"place = '{_hashed(path)}'", _TEXT_COLUMNS)

@@ -204,12 +204,15 @@ class RedisVectors:
         words = int(float(_text(answer.rows[0][1]))) if answer.rows else 0
         return Frequencies(rows, words, dict(zip(terms, counts, strict=True)))
 
-    async def containing(self, generation: Generation, terms: Sequence[str], limit: int) -> Sequence[Passage]:
+    async def containing(
+        self, generation: Generation, terms: Sequence[str], limit: int
+    ) -> Mapping[str, tuple[str, ...]]:
         if not terms or limit < 1:
-            return ()
+            return {}
         with redis_errors(DOING):
             keys = await self._found(generation, _within(generation) & (Tag("terms") == list(terms)), limit)
-        return [_passage(fields) for fields in await self._read(keys, *_TEXT_FIELDS)]
+        rows = await self._read(keys, "row", "terms")
+        return {_text(row): _words(words) for row, words in rows if row is not None}
 
     async def rows(self, generation: Generation, path: str) -> Sequence[Passage]:
         with redis_errors(DOING):
@@ -343,12 +346,17 @@ def _passage(fields: Sequence[bytes | None]) -> Passage:
         piece=int(piece),
         text=text,
         digest=digest,
-        terms=tuple(terms.split(SEPARATOR)) if terms else (),
+        terms=_words(terms),
         version=version,
         label=label,
         at=datetime.fromisoformat(at) if at else None,
         vector=_vector(vector) if vector else None,
     )
+
+
+def _words(joined: bytes | str | None) -> tuple[str, ...]:
+    text = _text(joined)
+    return tuple(text.split(SEPARATOR)) if text else ()
 
 
 def _vector(data: bytes) -> Vector:

@@ -58,6 +58,14 @@ async def live(vectors: VectorStore, chosen: Generation) -> Generation:
     return chosen
 
 
+async def paths_with(vectors: VectorStore, chosen: Generation, terms: list[str]) -> list[str]:
+    """Paths of the rows that hold one of these words."""
+    found = await vectors.containing(chosen, terms, 10)
+    rows = await vectors.fetch(chosen, list(found))
+    assert {row.id: row.terms for row in rows.values()} == dict(found)
+    return [row.path for row in rows.values()]
+
+
 async def paths(vectors: VectorStore, chosen: Generation) -> set[str]:
     return set(await vectors.versions(chosen))
 
@@ -114,7 +122,7 @@ async def test_o85_nobody_sees_another_owners_rows(vectors: VectorStore) -> None
 
     near = await vectors.nearest(mine, np.array([1, 0, 0], np.float32), 10)
     assert [row for row, _ in near] == [passage("mine").id]
-    assert [row.path for row in await vectors.containing(mine, ["word"], 10)] == ["mine"]
+    assert await paths_with(vectors, mine, ["word"]) == ["mine"]
     assert (await vectors.frequencies(mine, ["word"])).rows == 1
     assert await vectors.fetch(mine, [passage("theirs").id]) == {}
     assert list(await vectors.rows(mine, "theirs")) == []
@@ -130,7 +138,7 @@ async def test_o85_no_name_of_an_owner_reaches_further_than_itself(vectors: Vect
     await vectors.add(chosen, [passage("own", terms=("word",))])
 
     assert await paths(vectors, chosen) == {"own"}
-    assert [row.path for row in await vectors.containing(chosen, ["word"], 10)] == ["own"]
+    assert await paths_with(vectors, chosen, ["word"]) == ["own"]
     assert await vectors.erase(owner) == 1
     assert await paths(vectors, other) == {"secret"}
 
@@ -140,7 +148,7 @@ async def test_a_word_finds_itself_and_nothing_else(vectors: VectorStore, word: 
     chosen = await live(vectors, generation())
     await vectors.add(chosen, [passage("other", terms=("plain",)), passage(word, terms=("plain", word))])
 
-    assert [row.path for row in await vectors.containing(chosen, [word], 10)] == [word]
+    assert await paths_with(vectors, chosen, [word]) == [word]
     assert (await vectors.frequencies(chosen, [word, "plain"])).by_term == {word: 1, "plain": 2}
     assert [row.path for row in await vectors.rows(chosen, word)] == [word]
 
@@ -171,7 +179,7 @@ async def test_a_row_without_a_vector_is_found_by_words_only(vectors: VectorStor
     bare = Passage("bare", 1, 1, "text", digest("bare"), terms=("word",))
     await vectors.add(chosen, [bare, passage("a", terms=("word",))])
 
-    assert {row.path for row in await vectors.containing(chosen, ["word"], 10)} == {"bare", "a"}
+    assert set(await paths_with(vectors, chosen, ["word"])) == {"bare", "a"}
     assert len(await vectors.nearest(chosen, np.array([1, 0, 0], np.float32), 10)) == 1
     assert (await vectors.fetch(chosen, [bare.id]))[bare.id].vector is None
     assert await vectors.vectors(chosen, [digest("bare")]) == {}
@@ -183,7 +191,7 @@ async def test_a_generation_of_words_only_has_no_vectors(vectors: VectorStore) -
     await vectors.replace(chosen, "bare", [bare])
 
     assert list(await vectors.nearest(chosen, np.array([1, 0, 0], np.float32), 5)) == []
-    assert [row.path for row in await vectors.containing(chosen, ["word"], 10)] == ["bare"]
+    assert await paths_with(vectors, chosen, ["word"]) == ["bare"]
     assert await vectors.vectors(chosen, [digest("bare")]) == {}
 
 
