@@ -18,7 +18,8 @@ test: $(VENV)/.dev ## the whole suite
 lowest: $(VENV)/bin/python ## the suite again, on the lowest versions that pyproject.toml allows
 	@$(PYTHON) -m venv build/lowest
 	@$(BIN)/python -m uv --version >/dev/null 2>&1 || $(BIN)/python -m pip install -q --disable-pip-version-check uv
-	@$(BIN)/python -m uv pip install -q --python build/lowest/bin/python --resolution lowest-direct -e '.[all,lancedb]' --group dev
+	@$(BIN)/python -m uv pip install -q --python build/lowest/bin/python --resolution lowest-direct -e '.[all,lancedb]'
+	@$(BIN)/python -m uv pip install -q --python build/lowest/bin/python --group dev
 	@build/lowest/bin/python -m pytest -q -n auto --dist loadgroup -p no:cacheprovider
 
 lint: $(VENV)/.dev ## ruff and mypy
