@@ -6,6 +6,7 @@ RUN python -m venv /opt/memagent \
     && /opt/memagent/bin/pip install --no-cache-dir --require-hashes -r requirements/all.txt
 COPY pyproject.toml README.md ./
 COPY memagent memagent
+COPY examples examples
 RUN /opt/memagent/bin/pip install --no-cache-dir --no-deps .
 
 FROM python:3.12-slim
