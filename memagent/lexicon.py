@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import re
 import unicodedata
+from functools import lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -79,9 +80,14 @@ def content_words(text: str) -> Iterator[str]:
             yield from ("".join(pair) for pair in pairwise(word)) if len(word) > 1 else (word,)
         elif word not in STOP_WORDS:
             bare = word.removesuffix("'s").rstrip("'").replace("'", "")
-            term = stem(fold(bare)) if kind == "word" else bare
+            term = _term(bare) if kind == "word" else bare
             if term and bare not in STOP_WORDS:
                 yield term
+
+
+@lru_cache(maxsize=16_384)
+def _term(word: str) -> str:
+    return stem(fold(word))
 
 
 def fold(word: str) -> str:
@@ -96,6 +102,7 @@ def stem(word: str) -> str:
     return (word[:-1] if plural else word)[:STEM_CHARS]
 
 
+@lru_cache(maxsize=8192)
 def fingerprint(text: str) -> str:
     """32 hex digits that are equal for the same words in the same order.
 

@@ -45,6 +45,7 @@ def _templates() -> Environment:
         loader=PackageLoader("memagent.agent"),
         undefined=StrictUndefined,
         trim_blocks=True,
+        auto_reload=False,
         autoescape=False,  # noqa: S701  these are prompts, not pages
     )
 
@@ -110,11 +111,16 @@ _TAGS = re.compile(
 
 def _on_one_line(value: str) -> str:
     """Write breaks as escapes and break open what looks like the fence of a block."""
+    if value.isprintable() and "<" not in value:  # nearly every value: it has neither
+        return value
     return _TAGS.sub("< ", _BREAK.sub(lambda match: _BREAKS[match.group()], well_formed(value)))
 
 
 def _quoted(text: str) -> str:
-    return _on_one_line(json.dumps(well_formed(text), ensure_ascii=False))
+    return _on_one_line(_JSON(well_formed(text)))
+
+
+_JSON = json.JSONEncoder(ensure_ascii=False).encode
 
 
 # What memagent said, found again in a chat, so that it never learns its own recall.

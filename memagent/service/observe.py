@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from dataclasses import dataclass, field, replace
 from time import perf_counter
@@ -69,11 +68,8 @@ async def observe(
     nothing = switched_off(ports, turn)
     if nothing is not None or agent is None:
         return nothing or replace(blank, reason=Reason.AGENT_NOT_USABLE)
-    earlier, switch, memories, *others = await asyncio.gather(
-        ports.store.receipt(turn.own, turn.message_id),
-        ports.store.preference(turn.user, CONSENT),
-        *(ports.store.list(scope) for scope in turn.scopes),
-    )
+    standing = await ports.store.standing(turn.scopes, turn.message_id, switch=CONSENT)
+    earlier, (memories, *others) = standing.receipt, standing.memories
     if earlier is not None and earlier.get("decision") == Decision.RAN:
         return replace(
             blank,
@@ -82,7 +78,7 @@ async def observe(
         )
     if not any(text_of(message.content).strip() for message in turn.messages if message.role == "user"):
         return replace(blank, reason=Reason.NOTHING_SAID, detail="no message of the user has any text")
-    if switch is False:
+    if standing.switch is False:
         return opted_out(turn, at=ports.clock())
     watch.lap("read")
     note = recalled if recalled is not None else await _recalled(ports, turn)

@@ -9,6 +9,7 @@ import asyncio
 import logging
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from memagent.agent.context import render_prefix, render_tail
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection
 
     from memagent.llm import Embedder, Vector
+    from memagent.memory import Memory
     from memagent.service.ports import Ports
     from memagent.sessions.auto_recall import Recollection
     from memagent.store import Hit
@@ -112,7 +114,21 @@ def _found(ports: Ports, recalled: Recalled, error: str | None) -> Context:
         tail=tuple(memory.key for memory in back),
         error=error,
     )
-    return Context(render_prefix(recalled.active), render_tail(back), note, recalled)
+    prefix = _prefix_text(_Prefix(recalled.etag, recalled.active)) if recalled.active else ""
+    return Context(prefix, render_tail(back), note, recalled)
+
+
+@dataclass(frozen=True, slots=True)
+class _Prefix:
+    """Active memories; the etag alone says which, for it changes exactly when they do."""
+
+    etag: str
+    active: tuple[Memory, ...] = field(compare=False)
+
+
+@lru_cache(maxsize=256)
+def _prefix_text(prefix: _Prefix) -> str:
+    return render_prefix(prefix.active)
 
 
 def _begin(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
@@ -93,4 +93,9 @@ class Receipt:
     timings_ms: Mapping[str, float] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
-        return asdict(self)
+        """The receipt as JSON has it, sharing its parts: they are never changed."""
+        return {**_shallow(self), "recall": _shallow(self.recall), "cost": _shallow(self.cost)}
+
+
+def _shallow(value: Receipt | RecallNote | Cost) -> dict[str, Any]:
+    return {each.name: getattr(value, each.name) for each in fields(value)}

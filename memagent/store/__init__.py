@@ -199,6 +199,19 @@ class Recalled:
 
 
 @dataclass(frozen=True, slots=True)
+class Standing:
+    """How things stand when learning from a message begins.
+
+    `receipt` is the message's if it was seen before, `switch` the asked preference of its user, `memories` are all of each
+    scope, newest update first. Their counters may be as old as the scope's last change; `list` has them exact.
+    """
+
+    receipt: Mapping[str, Any] | None
+    switch: bool | None
+    memories: tuple[tuple[Memory, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Change:
     """One line of a scope's history. `before` and `after` are values; `undoes` is the id of the change it takes back."""
 
@@ -242,6 +255,10 @@ class Store(Protocol):
 
     async def recall(self, scopes: Sequence[Scope], query: RecallQuery) -> Recalled:
         """Search the scopes, count the day, reset the used set: one round trip."""
+        ...
+
+    async def standing(self, scopes: Sequence[Scope], message_id: str, *, switch: str) -> Standing:
+        """How things stand before learning from a message in the first of `scopes`: one round trip."""
         ...
 
     async def apply(

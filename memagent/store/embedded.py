@@ -40,6 +40,9 @@ MAX_SOCKET_PATH_BYTES = 100
 
 _POLL_S = 0.02
 
+COMPACT = ("hash-max-listpack-value 2048", "list-compress-depth 1")
+"""A memory with its vector in one piece of memory, and a history that is packed but for its ends: a third less in all."""
+
 
 @dataclass(frozen=True, slots=True)
 class Binaries:
@@ -225,6 +228,7 @@ def configuration(directory: Path, socket: Path, engine: Path, appendfsync: Fsyn
             "aof-load-truncated yes",
             'save ""',
             "maxmemory-policy noeviction",
+            *COMPACT,
             f"loadmodule {_quoted(engine)}",
             "",
         )

@@ -77,8 +77,17 @@ class Prefixes:
 
 def etag_of(memories: Sequence[Memory]) -> str:
     """Equal for prefixes of equal content: what a reader of the prefix can see, without counters."""
-    digest = hashlib.blake2b(digest_size=16)
-    for memory in memories:
-        shown = [memory.key, memory.value, memory.tokens, memory.source, memory.trusted, memory.tags]
-        digest.update(dumps([*shown, memory.created_at.isoformat(), memory.updated_at.isoformat()]).encode())
-    return digest.hexdigest()
+    shown = [
+        [
+            memory.key,
+            memory.value,
+            memory.tokens,
+            memory.source,
+            memory.trusted,
+            memory.tags,
+            memory.created_at.timestamp(),
+            memory.updated_at.timestamp(),
+        ]
+        for memory in memories
+    ]
+    return hashlib.blake2b(dumps(shown).encode(), digest_size=16).hexdigest()

@@ -6,10 +6,11 @@ import json
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
-from memagent.errors import BadRequest, Conflict, LimitExceeded, NotFound, PersonalizationOff
+from memagent.errors import BadRequest
 from memagent.memory import Scope, ScopeKind, Source
-from memagent.store import CONSENT, Applied, Change, DeleteMemory, Recalled, Totals, Unsearched
+from memagent.store import CONSENT, Applied, Change, DeleteMemory, Recalled, Standing, Totals, Unsearched
 from memagent.store.connection import CONNECT_TIMEOUT_S, TIMEOUT_S, connect
+from memagent.store.contents import Contents
 from memagent.store.faults import redis_errors
 from memagent.store.health import examine
 from memagent.store.index import Index, ensure, until_built
@@ -19,6 +20,7 @@ from memagent.store.keys import (
     embedder_tag,
     memory_key,
     partitions_key,
+    plain,
     receipt_key,
     scope_and_key,
     scope_from_id,
@@ -41,6 +43,7 @@ from memagent.store.rows import (
     milliseconds,
     scope_row,
     totals_of,
+    undone_of,
 )
 from memagent.store.scripts import PARTS, script
 from memagent.store.search import recall_request
@@ -93,6 +96,7 @@ class RedisStore:
         self._nonce = nonce
         self._scripts = {name: client.register_script(script(name)) for name in PARTS}
         self._prefixes = Prefixes()
+        self._contents = Contents()
 
     @classmethod
     async def open(
@@ -137,7 +141,7 @@ class RedisStore:
 
     async def recall(self, scopes: Sequence[Scope], query: RecallQuery) -> Recalled:
         request, vector = recall_request(self._index_of(query.embedder), scopes, query)
-        known = self._prefixes.get(scopes) if query.commit else None
+        known = self._prefixes.get(scopes)
         for row, mark in zip(request["scopes"], known.marks if known else (), strict=False):
             row["known"] = mark
         answer = await self._run("recall", scopes, request, vector, doing="recalling")
@@ -197,26 +201,7 @@ class RedisStore:
         if change_id is not None:
             request["change"] = change_id
         answer = await self._run("undo", [scope], request, doing="undoing a change")
-        match answer.get("error"):
-            case None:
-                return change_of(answer["change"])
-            case "not_found":
-                named = "a change to take back" if change_id is None else f"a change `{change_id}`"
-                raise NotFound(f"there is not {named}: it is taken back already, or older than the history")
-            case "conflict":
-                raise Conflict(f"`{answer['key']}` has changed since: take the later change back first")
-            case "opted_out":
-                raise PersonalizationOff(
-                    "personalization is off: nothing can be brought back until it is on again"
-                )
-            case "list_full":
-                raise LimitExceeded(
-                    f"the list is full: delete a memory before bringing `{answer['key']}` back"
-                )
-            case _:
-                raise LimitExceeded(
-                    f"bringing `{answer['key']}` back would pass the token limit: delete a memory first"
-                )
+        return undone_of(answer, change_id)
 
     def _write_request(
         self, scope: Scope, limits: Limits, now: datetime, message_id: str | None
@@ -235,6 +220,23 @@ class RedisStore:
         }
 
     # -- reading ------------------------------------------------------------------------------------------------------
+
+    async def standing(self, scopes: Sequence[Scope], message_id: str, *, switch: str) -> Standing:
+        known = self._contents.known(scopes)
+        marks = [content.mark if content else "" for content in known]
+        rows = [scope_row(scope) | {"known": mark} for scope, mark in zip(scopes, marks, strict=True)]
+        request = {"scopes": rows, "once": f"={plain(message_id, 'message id')}", "switch": switch}
+        answer = await self._run("standing", scopes, request, doing="reading what is remembered")
+        memories = (
+            self._contents.read(*each, embedder=self._embedder)
+            for each in zip(scopes, known, answer["scopes"], strict=True)
+        )
+        text, stands = answer.get("receipt"), answer.get("switch")
+        return Standing(
+            None if text is None else json.loads(text),
+            None if stands is None else stands == "1",
+            tuple(memories),
+        )
 
     async def list(self, scope: Scope, *, dormant_after_days: int | None = 7) -> tuple[Memory, ...]:
         found, _ = await self._read(scope, None, dormant_after_days)
@@ -361,6 +363,7 @@ class RedisStore:
 
     async def erase(self, scope: Scope, *, closed: Sequence[str] = ()) -> Mapping[str, int]:
         self._prefixes.forget(scope)
+        self._contents.forget(scope)
         request = {
             **scope_row(scope),
             "closed": [f"={message_id}" for message_id in closed],

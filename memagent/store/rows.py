@@ -5,9 +5,10 @@ from __future__ import annotations
 import hashlib
 import json
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from memagent.errors import BadRequest
+from memagent.errors import BadRequest, Conflict, LimitExceeded, NotFound, PersonalizationOff
 from memagent.lexicon import fingerprint
 from memagent.memory import MAX_QUOTE_CHARS, Evidence, Memory, Scope, Source
 from memagent.store import (
@@ -34,8 +35,7 @@ if TYPE_CHECKING:
 DAY_S = 86_400
 
 
-def dumps(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+dumps = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
 def milliseconds(at: datetime) -> int:
@@ -50,6 +50,7 @@ def day_number(at: datetime) -> int:
     return milliseconds(at) // (DAY_S * 1000)
 
 
+@lru_cache(maxsize=8192)
 def moment(milliseconds_text: str | int) -> datetime:
     return datetime.fromtimestamp(int(milliseconds_text) / 1000, UTC)
 
@@ -219,9 +220,35 @@ def change_of(row: Mapping[str, Any]) -> Change:
     )
 
 
+def undone_of(answer: Mapping[str, Any], change_id: str | None) -> Change:
+    """The change that took another back.
+
+    Raises `NotFound`, `Conflict`, `PersonalizationOff` or `LimitExceeded`, as the script says.
+    """
+    match answer.get("error"):
+        case None:
+            return change_of(answer["change"])
+        case "not_found":
+            named = "a change to take back" if change_id is None else f"a change `{change_id}`"
+            raise NotFound(f"there is not {named}: it is taken back already, or older than the history")
+        case "conflict":
+            raise Conflict(f"`{answer['key']}` has changed since: take the later change back first")
+        case "opted_out":
+            raise PersonalizationOff(
+                "personalization is off: nothing can be brought back until it is on again"
+            )
+        case "list_full":
+            raise LimitExceeded(f"the list is full: delete a memory before bringing `{answer['key']}` back")
+        case _:
+            raise LimitExceeded(
+                f"bringing `{answer['key']}` back would pass the token limit: delete a memory first"
+            )
+
+
 NO_EVIDENCE = Evidence()
 
 
+@lru_cache(maxsize=4096)
 def _evidence_of(text: str) -> Evidence:
     if text in {"", "{}"}:
         return NO_EVIDENCE

@@ -10,6 +10,7 @@ PARTS = {
     "undo": ("scope", "lanes", "change", "undo"),
     "recall": ("scope", "lanes", "score", "recall"),
     "read": ("scope", "lanes", "read"),
+    "standing": ("scope", "lanes", "standing"),
     "attach": ("scope", "lanes", "attach"),
     "receipt": ("scope", "receipt"),
     "erase": ("scope", "lanes", "erase"),

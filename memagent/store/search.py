@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from memagent.matching import LEXICAL_WEIGHT, LONG_MEMORY_TERMS
@@ -51,7 +52,14 @@ def _scope_row(index: Index | None, scope: Scope, candidates: int, words: Sequen
     name = scope_id(scope)
     row: dict[str, Any] = {"id": name, "kind": scope.kind.value}
     if index is not None:
-        row |= {"nearest": index.nearest(name, candidates), "all": index.all_of(name)}
+        nearest, everything = _standing_queries(index, name, candidates)
+        row |= {"nearest": nearest, "all": everything}
         if words:
             row["lexical"] = index.nearest(name, candidates, terms=words)
     return row
+
+
+@lru_cache(maxsize=4096)
+def _standing_queries(index: Index, scope: str, candidates: int) -> tuple[str, str]:
+    """What every search of a scope asks: a chat goes on in the same scopes, and writing these takes a share of its time."""
+    return index.nearest(scope, candidates), index.all_of(scope)
