@@ -22,6 +22,8 @@ from memagent.api import (
     validation,
 )
 from memagent.api.auth import Credentials, parse_keys
+from memagent.api.gateway import open_gateway
+from memagent.api.gateway import routes as chats
 from memagent.api.librechat import routes as librechat
 from memagent.api.pages import answers, routes, session_pages, validation_page
 from memagent.api.pages import faults as page_faults
@@ -43,6 +45,7 @@ ROUTERS = (
     memories.router,
     sessions.router,
     librechat.router,
+    chats.router,
     login.router,
     operation.router,
     validation.router,
@@ -74,8 +77,9 @@ def create_app(
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         async with wiring.open(config, environ=environ, clock=clock, models=models, watch=True) as memory:
             app.state.memory = memory
-            async with open_queue(memory, worker=worker) as queue:
+            async with open_queue(memory, worker=worker) as queue, open_gateway(queue) as gateway:
                 app.state.queue = queue
+                app.state.gateway = gateway
                 app.state.wellness = Wellness(memory.ports)
                 yield
 
@@ -105,6 +109,7 @@ TAGS = [
     {"name": "memories", "description": "What is remembered, and the user's own switch."},
     {"name": "sessions", "description": "A user's own sessions."},
     {"name": "librechat", "description": "LibreChat's own memory API, for its panel."},
+    {"name": "gateway", "description": "OpenAI's chat completions with memory."},
     {"name": "login", "description": "How a user's browser gets in."},
     {"name": "operation", "description": "Health, metrics, dead letters, erasure."},
 ]

@@ -130,7 +130,12 @@ def _by_key(token: str, asked: str | None, accepted: Credentials) -> Principal:
     found = [key for key in accepted.keys if hmac.compare_digest(key.digest, digest)]
     if not found:
         raise Unauthenticated("this API key is not known here: it may have been rotated out")
-    return Principal(asked or None, found[0].may, found[0].name)
+    return Principal(named(asked), found[0].may, found[0].name)
+
+
+def named(user: str | None) -> str | None:
+    """The user that a header names: nobody where LibreChat had nobody to put in its placeholder's place."""
+    return None if not user or "{{" in user else user
 
 
 def _themselves(user: Any, asked: str | None, via: str) -> Principal:

@@ -34,42 +34,61 @@ def body(code: str, message: str, *, retryable: bool = False) -> dict[str, Any]:
     return {"error": {"code": code, "message": message, "retryable": retryable}}
 
 
-def response(fault: MemagentError) -> JSONResponse:
+OPENAI_PATHS = frozenset({"/v1/chat/completions", "/v1/models"})
+"""Where OpenAI's clients ask; they read its shape of a fault, and pass over what else is in it."""
+
+OPENAI_TYPES = {
+    401: "authentication_error",
+    403: "permission_error",
+    404: "not_found_error",
+    429: "rate_limit_error",
+}
+
+
+def shaped(path: str, status: int, content: dict[str, Any]) -> dict[str, Any]:
+    """A fault's body as the callers of this path read it."""
+    if path not in OPENAI_PATHS:
+        return content
+    other = "api_error" if status >= 500 else "invalid_request_error"  # noqa: PLR2004  server faults
+    return {"error": {**content["error"], "type": OPENAI_TYPES.get(status, other), "param": None}}
+
+
+def response(fault: MemagentError, *, path: str = "") -> JSONResponse:
     headers: dict[str, str] = {}
     if isinstance(fault, Busy):
         headers["Retry-After"] = str(math.ceil(fault.retry_after_s))
     if isinstance(fault, Unauthenticated):
         headers["WWW-Authenticate"] = "Bearer"
-    return JSONResponse(body(fault.code, str(fault), retryable=fault.retryable), fault.status, headers)
+    told = shaped(path, fault.status, body(fault.code, str(fault), retryable=fault.retryable))
+    return JSONResponse(told, fault.status, headers)
 
 
 async def _fault(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, MemagentError)  # noqa: S101  what the handler is registered for
     if error.status >= 500:  # noqa: PLR2004  server faults
         log.warning("a request failed", extra={"code": error.code, "route": _route(request)})
-    return response(error)
+    return response(error, path=request.url.path)
 
 
-async def _invalid(_: Request, error: Exception) -> JSONResponse:
+async def _invalid(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, RequestValidationError)  # noqa: S101  what the handler is registered for
     faults = [f"{'.'.join(str(part) for part in each['loc'])}: {each['msg']}" for each in error.errors()[:10]]
-    return JSONResponse(body(BadRequest.code, f"the request cannot be read: {'; '.join(faults)}"), 422)
+    told = body(BadRequest.code, f"the request cannot be read: {'; '.join(faults)}")
+    return JSONResponse(shaped(request.url.path, 422, told), 422)
 
 
-async def _refused(_: Request, error: Exception) -> JSONResponse:
+async def _refused(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, HTTPException)  # noqa: S101  what the handler is registered for
     headers: Mapping[str, str] | None = error.headers
-    return JSONResponse(
-        body(CODES.get(error.status_code, "http_error"), str(error.detail)), error.status_code, headers
-    )
+    told = body(CODES.get(error.status_code, "http_error"), str(error.detail))
+    return JSONResponse(shaped(request.url.path, error.status_code, told), error.status_code, headers)
 
 
 async def _bug(request: Request, error: Exception) -> JSONResponse:
     # The message may quote what a user said; the kind and the route are enough to find it.
     log.error("a bug", extra={"kind": type(error).__name__, "route": _route(request)})
-    return JSONResponse(
-        body("internal_error", "this is a bug in memagent; the log has its kind and place"), 500
-    )
+    told = body("internal_error", "this is a bug in memagent; the log has its kind and place")
+    return JSONResponse(shaped(request.url.path, 500, told), 500)
 
 
 def _route(request: Request) -> str:

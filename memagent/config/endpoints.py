@@ -164,6 +164,38 @@ def resolve_target(
     )
 
 
+@dataclass(frozen=True, slots=True)
+class Upstream:
+    """Where a custom endpoint's requests are passed on to, as they are. Key and headers stay out of every repr."""
+
+    base_url: str
+    api_key: str = field(repr=False)
+    headers: Mapping[str, str] = field(repr=False)
+    direct: bool = False
+    """`base_url` is the whole address: no path is appended to it."""
+
+
+def resolve_upstream(
+    settings: Settings, name: str, *, environ: Mapping[str, str], user: UserFields, body: BodyIds
+) -> Upstream:
+    """The custom endpoint of that name, ready for one request that somebody else has shaped already.
+
+    Raises `ModelRefused` when there is none, when it does not speak OpenAI's chat completions, or when file and environment
+    do not say how to reach it, and `NoUserKey` when it takes the user's own key.
+    """
+    provider = find_provider(name, settings.endpoints)
+    if provider.endpoint is None:
+        raise ModelRefused(f"`{name}` is a built-in provider: name an entry of `endpoints.custom`")
+    if provider.name == "anthropic":
+        raise ModelRefused(
+            f"the endpoint `{name}` speaks Anthropic's messages, not OpenAI's chat completions"
+        )
+    found = _custom_account(provider, provider.endpoint, environ=environ, user_key=None, user_base_url=None)
+    headers = render_headers(header_templates(settings, provider), environ=environ, user=user, body=body)
+    base_url, direct = _address(found)
+    return Upstream(base_url or "", found.api_key or "", headers, direct)
+
+
 def header_templates(settings: Settings, provider: Provider, model: str = "") -> dict[str, str]:
     """The headers of the file for one provider, unresolved: those for all endpoints, and over them its own.
 

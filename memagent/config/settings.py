@@ -102,6 +102,8 @@ class Settings:
     all_headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     built_in_headers: Mapping[str, Mapping[str, str]] = field(default_factory=dict, repr=False)
     azure: tuple[AzureDeployment, ...] = ()
+    side_prompts: tuple[str, ...] = ()
+    """What LibreChat is told to ask for titles and summaries with: no user's words."""
     file: str = ""
     warnings: tuple[Finding, ...] = ()
 
@@ -134,6 +136,7 @@ def load_settings(
             if name not in {"all", "custom"} and (headers := _texts(_mapping(block).get("headers")))
         },
         azure=read_deployments(endpoints.get("azureOpenAI")),
+        side_prompts=_side_prompts(root, endpoints),
         file=document.file,
         warnings=tuple(findings),
     )
@@ -185,6 +188,17 @@ def _agent(block: Mapping[str, Any], agents: Agents | None) -> tuple[AgentSpec |
     if agents is None:
         return None, off or AgentOff.NO_AGENTS_FILE
     return agents.specs[name], off
+
+
+def _side_prompts(root: Mapping[str, Any], endpoints: Mapping[str, Any]) -> tuple[str, ...]:
+    blocks = [_mapping(block) for block in (*endpoints.values(), *(endpoints.get("custom") or ()))]
+    summaries = _mapping(root.get("summarization"))
+    found = [
+        *(block.get("titlePrompt") for block in blocks),
+        summaries.get("prompt"),
+        summaries.get("updatePrompt"),
+    ]
+    return tuple(dict.fromkeys(prompt for prompt in found if isinstance(prompt, str) and prompt.strip()))
 
 
 def _custom(entry: Mapping[str, Any]) -> CustomEndpoint:

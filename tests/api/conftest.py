@@ -130,12 +130,12 @@ def open_service(redis_url: str, tmp_path: Path) -> Callable[..., Any]:
             yield service
             for client in service.open_clients:
                 await client.aclose()
-            await _clean(app.state.memory.ports.store.client, prefix)
+            await clean(app.state.memory.ports.store.client, prefix)
 
     return opened
 
 
-async def _clean(client: Any, prefix: str) -> None:
+async def clean(client: Any, prefix: str) -> None:
     for name in await client.execute_command("FT._LIST"):
         if name.decode().startswith(f"{prefix}:"):
             await client.execute_command("FT.DROPINDEX", name)
