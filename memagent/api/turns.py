@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import asdict, replace
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Depends, Path, Query, Request, Response
 from fastapi.sse import EventSourceResponse, ServerSentEvent
@@ -78,7 +78,8 @@ class ContextView(BaseModel):
     prefix: str = Field(examples=["# Existing memory about the user:\n…"])
     tail: str
     matched: dict[str, Any] = Field(
-        description="What the search found: scope, key, score and why, never a value; `error` when it went without."
+        description="What the search found: scope, key, score and why, never a value; `error` when it went without. "
+        "`passages` are turns and notes that came along, with source, citation and score."
     )
 
 
@@ -90,6 +91,9 @@ class RecallRequest(BaseModel):
     text: str = Field(min_length=1, max_length=MAX_QUERY_CHARS)
     agent_id: str = Field(default="", max_length=MAX_ID_CHARS)
     shared: list[Id] = Field(default_factory=list, max_length=16)
+    sources: list[Literal["memories", "turns", "notes"]] | None = Field(
+        default=None, min_length=1, description="Ask these only; without it, what a turn would ask."
+    )
 
 
 def queue_of(request: Request) -> TurnQueue:
@@ -259,7 +263,12 @@ async def recall(
     if given.shared and caller.via in BY_USER:
         raise Forbidden("a user's own credential opens that user's memories only, no shared scope")
     found = await request.app.state.memory.recall(
-        user, given.text, agent=given.agent_id, shared=tuple(given.shared), commit=False
+        user,
+        given.text,
+        agent=given.agent_id,
+        shared=tuple(given.shared),
+        commit=False,
+        sources=given.sources,
     )
     return matched(found)
 

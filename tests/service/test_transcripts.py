@@ -269,19 +269,16 @@ async def test_t27_a_turn_embeds_its_question_once_for_all_sources(open_world: A
         await world.memory.ports.passages.notes.sync()
         embedder = world.memory.ports.embedder
         asked: list[str] = []
-        query = type(embedder).query
+        query = embedder.query
 
-        async def counting(self: Any, text: str) -> Any:
+        async def counting(text: str) -> Any:
             asked.append(text)
-            return await query(self, text)
+            return await query(text)
 
-        type(embedder).query, before = counting, type(embedder).query
-        try:
-            turn = world.turn("what is my cat called")
-            found = await world.memory.context(turn)
-            await world.memory.observe(turn, recalled=found.note)
-        finally:
-            type(embedder).query = before
+        embedder.query = counting
+        turn = world.turn("what is my cat called")
+        found = await world.memory.context(turn)
+        await world.memory.observe(turn, recalled=found.note)
         assert asked == ["what is my cat called"]
         assert [each["source"] for each in found.note.passages] == ["notes"]
 
