@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import random
 import subprocess
 import sys
 from dataclasses import replace
@@ -585,3 +586,25 @@ async def test_lancedb_keeps_turns_in_a_folder(open_world: Any, tmp_path: Path) 
         assert "Mochi" in (await world.memory.context(in_chat(world.turn("my cat"), "c2"))).tail
         assert any((tmp_path / "vectors").iterdir())
         assert (await world.memory.erase_user("juno")).erased["passages"] == 1
+
+
+@pytest.mark.parametrize("seed", range(4))
+async def test_whatever_windows_and_retries_come_a_conversation_is_kept_as_it_was(
+    open_world: Any, seed: int
+) -> None:
+    """Last messages only, sometimes with ids and sometimes not, everything now and then handed over again."""
+    dice = random.Random(seed)
+    said = [(f"question {n}", f"answer {n}") for n in range(8)]
+    async with open_world(environ=ON) as world:
+        keep = world.memory.ports.passages.transcripts.keep
+        history: list[Message] = []
+        handed_over: list[Turn] = []
+        for question, answer in said:
+            history.append(user(question, dice.choice([question, None])))
+            window = tuple(history[-dice.choice([3, 4, 7, 100]) :])
+            handed_over.append(world.turn(window, message_id=question))
+            for turn in [handed_over[-1], *dice.sample(handed_over, dice.randint(0, len(handed_over)))]:
+                await keep(turn)
+            history.append(ai(answer, dice.choice([answer, None])))
+        whole = [text for pair in said for text in pair][:-1]
+        assert [(number, text) for number, _, text in await kept(world)] == list(enumerate(whole, 1))
