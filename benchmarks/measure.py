@@ -193,7 +193,9 @@ def edits(texts: Sequence[str], matrix: Sequence[Vector], embedder: str) -> list
     ]
 
 
-async def fill(store: RedisStore, users: range, each: int, *, embedder: str) -> float:
+async def fill(
+    store: RedisStore, users: range, each: int, *, embedder: str, dimensions: int = DIMENSIONS
+) -> float:
     """Give every user `each` memories with random vectors, through the store's own write; the seconds it took.
 
     The append-only file is not rewritten meanwhile: that would be measured later, as somebody else's work.
@@ -203,7 +205,7 @@ async def fill(store: RedisStore, users: range, each: int, *, embedder: str) -> 
 
     async def writer() -> None:
         for number in left:
-            rows = edits(facts(each, seed=number), list(vectors(each, seed=number)), embedder)
+            rows = edits(facts(each, seed=number), list(vectors(each, seed=number, dimensions=dimensions)), embedder)
             await store.apply(own(name_of(number)), rows, limits=FREE, now=datetime.now(UTC))
 
     await store.client.config_set("auto-aof-rewrite-percentage", 0)
