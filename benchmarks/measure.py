@@ -179,7 +179,7 @@ def name_of(number: int) -> str:
     return f"user{number}"
 
 
-def edits(texts: Sequence[str], matrix: Sequence[Vector], embedder: str) -> list[SetMemory]:
+def edits(texts: Sequence[str], matrix: Sequence[Vector], embedder: str, *, first: int = 0) -> list[SetMemory]:
     return [
         SetMemory(
             f"key_{number}",
@@ -189,7 +189,7 @@ def edits(texts: Sequence[str], matrix: Sequence[Vector], embedder: str) -> list
             embedder=embedder,
             terms=terms(text),
         )
-        for number, (text, vector) in enumerate(zip(texts, matrix, strict=True))
+        for number, (text, vector) in enumerate(zip(texts, matrix, strict=True), first)
     ]
 
 
