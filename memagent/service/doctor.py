@@ -17,6 +17,7 @@ from memagent.turn import Turn
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
+    from memagent.service.passages import Passages
     from memagent.service.ports import Ports
 
 PROBE = ToolSpec(
@@ -52,10 +53,12 @@ class Probe:
 
 
 async def examine(ports: Ports) -> AsyncIterator[Probe]:
-    """Probe store, embedder and model, in that order, each on its own: one that fails does not hide the next."""
+    """Probe store, embedder, turns and notes where they are kept, and model, in that order, each on its own: one that fails does not hide the next."""
     for probe in await ports.store.health(now=ports.clock()):
         yield Probe(probe.name, Verdict(probe.verdict), probe.found, probe.advice)
     yield await embedder_probe(ports)
+    if ports.passages is not None:
+        yield await _passages(ports.passages)
     yield await _model(ports)
 
 
@@ -81,6 +84,15 @@ async def embedder_probe(ports: Ports) -> Probe:
         return Probe("embedder", Verdict.FAILED, found, f"set MEMAGENT_EMBEDDER_DIMENSIONS={size}")
     found = f"{ports.embedder.id}, {size} dimensions, floor {ports.embedder.floor:.2f}, {spent:.0f} ms"
     return Probe("embedder", Verdict.OK, found)
+
+
+async def _passages(passages: Passages) -> Probe:
+    try:
+        found = await passages.look()
+    except MemagentError as fault:
+        advice = "turns wait to be learned from until it answers; see MEMAGENT_VECTORS and MEMAGENT_NOTES_DIR"
+        return Probe("passages", Verdict.FAILED, str(fault), advice)
+    return Probe("passages", Verdict.OK, found)
 
 
 async def _model(ports: Ports) -> Probe:

@@ -120,6 +120,18 @@ class Passages:
         async for _ in self.notes.watch(stop=asyncio.Event()):
             pass
 
+    async def look(self) -> str:
+        """What is kept, in words; raises `StoreFault`, or `NotFound` for a notes folder that is gone."""
+        parts = []
+        if self.transcripts is not None:
+            await self.transcripts.index.live("doctor")
+            parts.append("turns are kept")
+        if self.notes is not None:
+            files = await asyncio.to_thread(self.notes.workspace.files)
+            indexed = "" if await self.notes.live() else ", not indexed yet"
+            parts.append(f"{len(files)} notes{indexed}")
+        return "; ".join(parts)
+
     def tools(self, scope: Scope) -> MemoryTools:
         """`memory_search` and `memory_get` over what was said in this scope, and the notes."""
         return MemoryTools(

@@ -6,10 +6,14 @@ import asyncio
 import uuid
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
 from memagent import wiring
+from memagent.errors import EngineMissing
 from memagent.llm.script import Answer, Script, calling
 from memagent.llm.scripted import ScriptedModel
 from memagent.memory import Message
+from memagent.service.doctor import examine
 from memagent.service.sessions import flush_into, open_sessions
 from memagent.sessions.flush import FlushRequest
 from memagent.sessions.service import Said
@@ -113,3 +117,29 @@ async def test_of_a_user_who_is_opted_out_no_note_is_written(open_world: Any, tm
         request = FlushRequest(KEY, "s1", "e1", "reset", (Message("user", "my cat is called Mochi"),), NOTE)
         await flush_into(world.memory, "juno")(request)
         assert not (tmp_path / "memory").exists()
+
+
+async def test_the_doctor_looks_at_turns_and_notes_where_they_are_kept(
+    open_world: Any, tmp_path: Path
+) -> None:
+    async def probes(**environ: str) -> list[tuple[str, str, str]]:
+        async with open_world(Answer(text="pong"), environ=environ) as world:
+            found = [probe async for probe in examine(world.memory.ports)]
+            return [(each.name, each.verdict, each.found) for each in found if each.name == "passages"]
+
+    (tmp_path / "MEMORY.md").write_text("The cat is called Mochi\n")
+    both = {"MEMAGENT_TRANSCRIPTS": "true", **noted(tmp_path)}
+    ((_, verdict, found),) = await probes(**both)
+    assert (verdict, found.startswith("turns are kept; 1 notes")) == ("ok", True)
+    ((_, verdict, found),) = await probes(**both, MEMAGENT_VECTORS="redis://127.0.0.1:1/0")
+    assert verdict == "failed"
+    assert await probes() == []
+
+
+async def test_a_folder_for_vectors_without_lancedb_is_told_at_once(
+    open_world: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("memagent.sessions.vectors.address.find_spec", lambda _: None)
+    with pytest.raises(EngineMissing, match="lancedb"):
+        async with open_world(environ={**noted(tmp_path), "MEMAGENT_VECTORS": str(tmp_path / "vectors")}):
+            pass

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from memagent.errors import EngineMissing
 
 if TYPE_CHECKING:
     from memagent.sessions.vectors import VectorStore
@@ -14,12 +17,17 @@ REDIS_SCHEMES = ("redis://", "rediss://", "unix://")
 def open_vectors(address: str, *, prefix: str = "ma") -> VectorStore:
     """Redis for a Redis URL, LanceDB for a folder; nothing is connected or made before the first call.
 
-    `prefix` keeps several installations in one Redis apart. Raises `BadRequest` for a URL that cannot be.
+    `prefix` keeps several installations in one Redis apart. Raises `BadRequest` for a URL that cannot be,
+    `EngineMissing` for a folder without LanceDB.
     """
     if address.startswith(REDIS_SCHEMES):
         from memagent.sessions.vectors.redis import RedisVectors  # noqa: PLC0415  loads redis and numpy
 
         return RedisVectors.open(address, prefix=prefix)
+    if find_spec("lancedb") is None:
+        raise EngineMissing(
+            "a folder of passages needs LanceDB: install `memagent[lancedb]`, or name a Redis URL"
+        )
     from memagent.sessions.vectors.lance import LanceVectors  # noqa: PLC0415  loads numpy
 
     return LanceVectors(Path(address))
