@@ -13,6 +13,7 @@ from memagent.api import (
     faults,
     limits,
     login,
+    mcp,
     memories,
     operation,
     requests,
@@ -77,8 +78,13 @@ def create_app(
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         async with wiring.open(config, environ=environ, clock=clock, models=models, watch=True) as memory:
             app.state.memory = memory
-            async with open_queue(memory, worker=worker) as queue, open_gateway(queue) as gateway:
+            async with (
+                open_queue(memory, worker=worker) as queue,
+                open_gateway(queue) as gateway,
+                mcp.open_mcp(memory) as tools,
+            ):
                 app.state.queue = queue
+                app.state.mcp = tools
                 app.state.gateway = gateway
                 app.state.wellness = Wellness(memory.ports)
                 yield
@@ -101,6 +107,7 @@ def create_app(
     app.add_middleware(requests.RequestLog)
     for router in ROUTERS:
         app.include_router(router)
+    app.router.routes.append(mcp.route)
     return app
 
 

@@ -45,6 +45,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "eval": ("memagent.cli.evaluation", "Score a model's extraction on a labelled set of turns."),
     "doctor": ("memagent.cli.doctor", "Probe everything a turn stands on, live."),
     "serve": ("memagent.cli.serve", "Run the API, and one worker with it."),
+    "mcp": ("memagent.cli.mcp", "Offer one user's memory to a model over MCP."),
     "worker": ("memagent.cli.serve", "Learn from accepted turns in a process of its own."),
     "key": ("memagent.cli.serve", "Make an API key."),
     "link": ("memagent.cli.serve", "Print an address that opens a user's pages."),
