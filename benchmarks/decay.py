@@ -25,7 +25,11 @@ from memagent.store.redis import RedisStore
 if TYPE_CHECKING:
     from redis.asyncio import Redis
 
-COUNTS = {"quick": (10, 1_000), "default": (10, 100, 1_000, 10_000), "full": (10, 100, 1_000, 10_000, 100_000)}
+COUNTS = {
+    "quick": (10, 1_000),
+    "default": (10, 100, 1_000, 10_000),
+    "full": (10, 100, 1_000, 10_000, 100_000),
+}
 START = datetime(2026, 3, 1, 9, tzinfo=UTC)
 AT_ONCE = 1_000
 REPEATS = 20
@@ -88,7 +92,9 @@ def in_sqlite(folder: Path, count: int) -> dict[str, float]:
     with sqlite3.connect(file) as database:
         database.execute("PRAGMA journal_mode=WAL")
         database.execute("PRAGMA wal_autocheckpoint=0")
-        database.execute("CREATE TABLE memories (id INTEGER PRIMARY KEY, value TEXT, vector BLOB, unused INTEGER)")
+        database.execute(
+            "CREATE TABLE memories (id INTEGER PRIMARY KEY, value TEXT, vector BLOB, unused INTEGER)"
+        )
         vector = bytes(2 * measure.DIMENSIONS)
         texts = measure.facts(min(count, AT_ONCE), seed=1)
         rows = ((texts[number % len(texts)], vector) for number in range(count))
@@ -114,7 +120,10 @@ async def main(mode: str) -> None:
         await store.client.config_set("auto-aof-rewrite-percentage", 0)
         for count in COUNTS[mode]:
             with tempfile.TemporaryDirectory(prefix="memagent-decay-") as folder:
-                figures[f"{count}"] = {**await in_redis(store, count), "sqlite day": in_sqlite(Path(folder), count)}
+                figures[f"{count}"] = {
+                    **await in_redis(store, count),
+                    "sqlite day": in_sqlite(Path(folder), count),
+                }
         await store.close()
     rows = [
         [f"{int(count):,}", *(f"{each[name]['commands']:.0f} / {each[name]['bytes']:,.0f}" for name in KINDS),

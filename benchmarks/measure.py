@@ -147,13 +147,50 @@ def machine() -> dict[str, Any]:
 
 # -- data --------------------------------------------------------------------------------------------------------------
 
-WHO = "the user|their sister|their neighbour|a friend of theirs|their boss|their daughter".split("|")
-DOES = "likes|avoids|is learning|works with|often talks about|has given up|is allergic to|collects|teaches".split("|")
-WHAT = (
-    "green tea|long trains|peanuts|chess problems|mountain maps|old radios|the cello|wild herbs|Rust|sourdough|tax law|"
-    "sailing knots|orchids|night photography|Vietnamese|marathons|clay ovens|satellites|sea birds|woodcuts"
-).split("|")
-WHEN = "on Mondays|since last spring|after work|with the children|in Lisbon|for the club|when it rains|at night".split("|")
+WHO = ["the user", "their sister", "their neighbour", "a friend of theirs", "their boss", "their daughter"]
+DOES = [
+    "likes",
+    "avoids",
+    "is learning",
+    "works with",
+    "often talks about",
+    "has given up",
+    "is allergic to",
+    "collects",
+    "teaches",
+]
+WHAT = [
+    "green tea",
+    "long trains",
+    "peanuts",
+    "chess problems",
+    "mountain maps",
+    "old radios",
+    "the cello",
+    "wild herbs",
+    "Rust",
+    "sourdough",
+    "tax law",
+    "sailing knots",
+    "orchids",
+    "night photography",
+    "Vietnamese",
+    "marathons",
+    "clay ovens",
+    "satellites",
+    "sea birds",
+    "woodcuts",
+]
+WHEN = [
+    "on Mondays",
+    "since last spring",
+    "after work",
+    "with the children",
+    "in Lisbon",
+    "for the club",
+    "when it rains",
+    "at night",
+]
 
 
 def facts(count: int, *, seed: int) -> list[str]:
@@ -179,7 +216,9 @@ def name_of(number: int) -> str:
     return f"user{number}"
 
 
-def edits(texts: Sequence[str], matrix: Sequence[Vector], embedder: str, *, first: int = 0) -> list[SetMemory]:
+def edits(
+    texts: Sequence[str], matrix: Sequence[Vector], embedder: str, *, first: int = 0
+) -> list[SetMemory]:
     return [
         SetMemory(
             f"key_{number}",
@@ -205,7 +244,9 @@ async def fill(
 
     async def writer() -> None:
         for number in left:
-            rows = edits(facts(each, seed=number), list(vectors(each, seed=number, dimensions=dimensions)), embedder)
+            rows = edits(
+                facts(each, seed=number), list(vectors(each, seed=number, dimensions=dimensions)), embedder
+            )
             await store.apply(own(name_of(number)), rows, limits=FREE, now=datetime.now(UTC))
 
     await store.client.config_set("auto-aof-rewrite-percentage", 0)
@@ -225,7 +266,9 @@ class Instant:
     async def complete(self, messages: Sequence[Message], *, tools: Sequence[ToolSpec] = ()) -> ModelReply:  # noqa: ARG002
         said = json.dumps({"key": f"key_{self.number % self._keys}", "value": learned(self.number)})
         self.number += 1
-        return ModelReply("", (ToolCall("call", "set_memory", said),), Usage(900, 40), "instant", "tool_calls")
+        return ModelReply(
+            "", (ToolCall("call", "set_memory", said),), Usage(900, 40), "instant", "tool_calls"
+        )
 
 
 def learned(number: int) -> str:

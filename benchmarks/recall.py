@@ -35,7 +35,9 @@ AT_WORK = 8
 
 
 async def search(store: RedisStore, user: int, number: int, *, terms: tuple[str, ...] = ()) -> Recalled:
-    query = RecallQuery(now=datetime.now(UTC), vector=ASKED[number % len(ASKED)], embedder=EMBEDDER, terms=terms)
+    query = RecallQuery(
+        now=datetime.now(UTC), vector=ASKED[number % len(ASKED)], embedder=EMBEDDER, terms=terms
+    )
     return await store.recall([measure.own(measure.name_of(user))], query)
 
 
@@ -56,7 +58,9 @@ async def latency(store: RedisStore, users: int, mode: str) -> dict[str, Figure]
         await search(store, some[number % AT_WORK], number, terms=WORDS)
     spent = (await store.client.info("commandstats"))["cmdstat_evalsha"]["usec_per_call"] / 1000
     first = await measure.timed(
-        lambda number: search(store, dice.randrange(users), number, terms=WORDS), rounds=rounds, each=each // 2
+        lambda number: search(store, dice.randrange(users), number, terms=WORDS),
+        rounds=rounds,
+        each=each // 2,
     )
     return {"search": warm, "first": first, "server": Figure.of([[spent]])}
 
@@ -105,7 +109,10 @@ async def main(mode: str) -> None:
             seconds = await measure.fill(store, range(filled, users), EACH, embedder=EMBEDDER)
             used = (await store.client.info("memory"))["used_memory"] - empty
             found = await latency(store, users, mode)
-            rates = {clients: await rate(store, users, clients, 2.0 if mode == "quick" else 5.0) for clients in CLIENTS}
+            rates = {
+                clients: await rate(store, users, clients, 2.0 if mode == "quick" else 5.0)
+                for clients in CLIENTS
+            }
             figures[f"{users * EACH}"] = {
                 **found,
                 "clients": rates,
@@ -122,7 +129,17 @@ async def main(mode: str) -> None:
             ])  # fmt: skip
         await store.close()
     measure.table(
-        ["memories", "search ms", "first ms", "server ms", "a second at 1 / 8 / 32", "ms at 32", "exact", "bytes"], rows
+        [
+            "memories",
+            "search ms",
+            "first ms",
+            "server ms",
+            "a second at 1 / 8 / 32",
+            "ms at 32",
+            "exact",
+            "bytes",
+        ],
+        rows,
     )
     small, large = (figures[f"{users * EACH}"] for users in (USERS[mode][0], USERS[mode][-1]))
     most = f"at {USERS[mode][-1] * EACH:,} memories"
@@ -132,7 +149,12 @@ async def main(mode: str) -> None:
         mode,
         figures,
         [
-            Reach(f"search p50 {most}, {USERS[mode][-1] * EACH // small_size(mode):,} times the memories, over the smallest store's", figures["ratio_large_to_small"], 1.5, "times"),
+            Reach(
+                f"search p50 {most}, {USERS[mode][-1] * EACH // small_size(mode):,} times the memories, over the smallest store's",
+                figures["ratio_large_to_small"],
+                1.5,
+                "times",
+            ),
             Reach(f"search p50 {most}", large["search"].p50, 1.0),
             Reach(f"search p99 {most}", large["search"].p99, 5.0),
             Reach("exact, against every memory compared", large["exact"], 1.0, "of searches", at_least=True),

@@ -70,7 +70,11 @@ async def main(mode: str) -> None:
                 for size in SIZES[mode]:
                     users = size // EACH
                     await measure.fill(
-                        store, range(filled, users), EACH, embedder=embedder.id, dimensions=embedder.dimensions
+                        store,
+                        range(filled, users),
+                        EACH,
+                        embedder=embedder.id,
+                        dimensions=embedder.dimensions,
                     )
                     filled = users
                     connection = running.connection()
@@ -82,7 +86,9 @@ async def main(mode: str) -> None:
                     connection.close()
                     every = await many(running, users, SECONDS[mode])
                     figures[f"{size}"] = {"one": one, "sixteen": every}
-                    rows.append([f"{size:,}", one, f"{every['per_second']:,}", f"{every['p50']}, p99 {every['p99']}"])
+                    rows.append(
+                        [f"{size:,}", one, f"{every['per_second']:,}", f"{every['p50']}, p99 {every['p99']}"]
+                    )
             await store.close()
     measure.table(["in the store", "one client ms", "a second, 16 clients", "ms, 16 clients"], rows)
     small, large = figures[f"{SIZES[mode][0]}"], figures[f"{SIZES[mode][-1]}"]

@@ -53,7 +53,11 @@ memory:
 
 
 def opened(
-    store: RedisStore, embedder: Embedder, model: ChatModel | Callable[[Any], ChatModel], *, base_url: str = "http://127.0.0.1:9/v1"
+    store: RedisStore,
+    embedder: Embedder,
+    model: ChatModel | Callable[[Any], ChatModel],
+    *,
+    base_url: str = "http://127.0.0.1:9/v1",
 ) -> Memagent:
     """memagent as `memagent.open` makes it, with the parts that are measured."""
     settings = load_settings(CONFIG.replace("BASEURL", base_url).encode(), file="librechat.yaml")
@@ -126,7 +130,9 @@ async def trips_of(memory: Memagent, user: str) -> dict[str, int]:
 
 async def embedded(store_url: str, embedder: Embedder, mode: str) -> dict[int, Figure]:
     """Turns whose vectors have to be made, in a store of that embedder's own."""
-    store = await RedisStore.open(store_url, prefix="e", embedder_id=embedder.id, dimensions=embedder.dimensions)
+    store = await RedisStore.open(
+        store_url, prefix="e", embedder_id=embedder.id, dimensions=embedder.dimensions
+    )
     found = {}
     for held in HELD[:2]:
         texts = measure.facts(held, seed=held)
@@ -140,12 +146,16 @@ async def embedded(store_url: str, embedder: Embedder, mode: str) -> dict[int, F
 async def through_gateway(store: RedisStore, mode: str) -> dict[str, Any]:
     """The same turn with the model in process, and over HTTP through litellm."""
     start = next(CHATS)
-    said = (calling("set_memory", key=f"key_{at % 10}", value=measure.learned(start + at)) for at in range(2_000))
+    said = (
+        calling("set_memory", key=f"key_{at % 10}", value=measure.learned(start + at)) for at in range(2_000)
+    )
     script = Script.of(*said)
     gateway = Gateway()
     await gateway.warm()
     async with ScriptedServer(script) as server:
-        turns = Turns(opened(store, Known("known"), gateway.model, base_url=server.base_url), "holds10", start=start)
+        turns = Turns(
+            opened(store, Known("known"), gateway.model, base_url=server.base_url), "holds10", start=start
+        )
         rounds, each = ROUNDS[mode]
         found = await measure.timed(turns, rounds=rounds, each=each)
     await gateway.close()
@@ -156,7 +166,11 @@ def fixed_prompt() -> int:
     """Tokens of a request that do not depend on the chat or on what is remembered."""
     rules = Rules((), 8_000, 10_000)
     tools = [f"{each.name} {each.description} {dict(each.parameters)}" for each in specs()]
-    return count_tokens(default_instructions(rules)) + count_tokens(status((), rules)) + sum(map(count_tokens, tools))
+    return (
+        count_tokens(default_instructions(rules))
+        + count_tokens(status((), rules))
+        + sum(map(count_tokens, tools))
+    )
 
 
 async def main(mode: str) -> None:
@@ -167,7 +181,12 @@ async def main(mode: str) -> None:
         for held in HELD:
             texts = measure.facts(held, seed=held)
             vectors = list(measure.vectors(held, seed=held))
-            await store.apply(measure.own(f"holds{held}"), measure.edits(texts, vectors, "known"), limits=measure.FREE, now=utc_now())
+            await store.apply(
+                measure.own(f"holds{held}"),
+                measure.edits(texts, vectors, "known"),
+                limits=measure.FREE,
+                now=utc_now(),
+            )
         filled = sum(HELD) // EACH
         for size in SIZES[mode]:
             await measure.fill(store, range(filled, size // EACH), EACH, embedder="known")
@@ -203,12 +222,16 @@ def reaches(figures: dict[str, Any], mode: str) -> list[Reach]:
     return [
         Reach(
             f"a turn with 100 memories, {SIZES[mode][-1]:,} over {SIZES[mode][0]:,} in the store",
-            round(hundred["turn"].p50 / small["turn"].p50, 2), 1.25, "times",
-        ),  # fmt: skip
+            round(hundred["turn"].p50 / small["turn"].p50, 2),
+            1.25,
+            "times",
+        ),
         Reach("turn p50 with 10 memories", ten["turn"].p50, 2.5),
         Reach("turn p50 with 100 memories", hundred["turn"].p50, 5.0),
         Reach("turn p99 over p50, 10 memories", round(ten["turn"].p99 / ten["turn"].p50, 2), 4, "times"),
-        Reach("turn p99 over p50, 100 memories", round(hundred["turn"].p99 / hundred["turn"].p50, 2), 4, "times"),
+        Reach(
+            "turn p99 over p50, 100 memories", round(hundred["turn"].p99 / hundred["turn"].p50, 2), 4, "times"
+        ),
         Reach("recall p50 with 100 memories", hundred["recall"].p50, 2.0),
         Reach("trips to Redis per recall", figures["trips"]["recall"], 1, ""),
         Reach("fixed prompt", figures["fixed_prompt_tokens"], 900, "tokens"),
