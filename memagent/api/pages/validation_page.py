@@ -30,7 +30,9 @@ async def validate(
     file: UploadFile | None = None,
 ) -> HTMLResponse:
     """Check the text, or the file in its place; the key is an admin's, where one is needed."""
-    content = await file.read() if file and file.filename else text.encode("utf-8", "surrogatepass")
+    # Forms send every line end as two characters; places count the ones that were typed.
+    typed = text.replace("\r\n", "\n").encode("utf-8", "surrogatepass")
+    content = await file.read() if file and file.filename else typed
     written = content.decode("utf-8", "replace")
     try:
         refuse_others(visit, key)

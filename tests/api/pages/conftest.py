@@ -129,9 +129,11 @@ async def served(service: Service) -> AsyncIterator[str]:
         config = uvicorn.Config(service.app, lifespan="off", log_config=None, access_log=False)
         server = uvicorn.Server(config)
         task = asyncio.create_task(server.serve(sockets=[listening]))
-        yield f"http://127.0.0.1:{listening.getsockname()[1]}"
-        server.should_exit = True
-        await task
+        try:
+            yield f"http://127.0.0.1:{listening.getsockname()[1]}"
+        finally:
+            server.should_exit = server.force_exit = True
+            await task
 
 
 @pytest.fixture
