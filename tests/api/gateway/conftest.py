@@ -112,6 +112,10 @@ class Door:
                 return await self.app.state.queue.finished(user, found.id, timeout_s=30)
             await asyncio.sleep(0.005)
 
+    async def close(self) -> None:
+        for client in self.clients.values():
+            await client.close()
+
     def count(self, name: str, **labels: str) -> float:
         return self.app.state.queue.meters.registry.get_sample_value(name, labels) or 0.0
 
@@ -175,9 +179,8 @@ def open_door(redis_url: str, tmp_path: Path) -> Callable[..., Any]:
             )
             await stack.enter_async_context(serving(app, bound))
             door = Door(app, address, behind, keys)
+            stack.push_async_callback(door.close)
             yield door
-            for client in door.clients.values():
-                await client.close()
             with suppress(RedisError):
                 await clean(app.state.memory.ports.store.client, prefix)
 
