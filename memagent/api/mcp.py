@@ -275,6 +275,7 @@ class _Endpoint:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = Request(scope, receive)
+        scope["route"] = route  # for the log of requests
         try:
             caller = await principal(request)
         except MemagentError as fault:
