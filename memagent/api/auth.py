@@ -19,7 +19,7 @@ from fastapi import Depends, Request
 from memagent.errors import ConfigUnusable, Forbidden, Unauthenticated
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Awaitable, Callable, Mapping
     from datetime import datetime
 
 USER_HEADER = "X-Memagent-User"
@@ -180,7 +180,9 @@ def opened(token: str, accepted: Credentials, *, audience: str, now: datetime) -
     return user
 
 
-# -- dependencies of routes ----------------------------------------------------------------------------------------------
+# -- dependencies of routes --------------------------------------------------------------------------------------------
+#
+# Coroutines all of them: a plain function would be sent through a thread, which costs more than what it does.
 
 
 async def principal(request: Request) -> Principal:
@@ -218,10 +220,10 @@ async def refuse_forged(request: Request, caller: Principal, *, now: datetime) -
     raise Forbidden("this request did not come from memagent's own page: open it again and try once more")
 
 
-def needs(may: May) -> Callable[[Principal], Principal]:
+def needs(may: May) -> Callable[[Principal], Awaitable[Principal]]:
     """A dependency: the caller, if they may."""
 
-    def allowed(caller: Annotated[Principal, Depends(principal)]) -> Principal:
+    async def allowed(caller: Annotated[Principal, Depends(principal)]) -> Principal:
         if may not in caller.may:
             raise Forbidden(f"this credential may not `{may.value}`")
         return caller
@@ -229,10 +231,10 @@ def needs(may: May) -> Callable[[Principal], Principal]:
     return allowed
 
 
-def user_of(may: May) -> Callable[[Principal], str]:
+def user_of(may: May) -> Callable[[Principal], Awaitable[str]]:
     """A dependency: the proven user, for a caller who may."""
 
-    def user(caller: Principal = Depends(needs(may))) -> str:  # noqa: B008  a closure's name cannot stand in an annotation
+    async def user(caller: Principal = Depends(needs(may))) -> str:  # noqa: B008  a closure's name cannot stand in an annotation
         if caller.user is None:
             raise Unauthenticated(f"no user is named: send `{USER_HEADER}` with the API key")
         return caller.user

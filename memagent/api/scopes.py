@@ -36,13 +36,13 @@ def scope(caller: Principal, *, agent: str, shared: str) -> Scope:
     return Scope(ScopeKind.USER, caller.user, agent)
 
 
-def readable(
+async def readable(
     caller: Annotated[Principal, Depends(needs(May.READ))], agent: Agent = "", shared: Shared = ""
 ) -> Scope:
     return scope(caller, agent=agent, shared=shared)
 
 
-def writable(
+async def writable(
     caller: Annotated[Principal, Depends(needs(May.WRITE))], agent: Agent = "", shared: Shared = ""
 ) -> Scope:
     return scope(caller, agent=agent, shared=shared)

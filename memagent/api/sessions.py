@@ -131,13 +131,13 @@ def bound(memory: Memagent, caller: Principal, agent: str) -> Sessions:
     return open_sessions(memory, str(caller.user), agent=agent, own=caller.via != "fixed")
 
 
-def readable(
+async def readable(
     request: Request, caller: Annotated[Principal, Depends(needs(May.READ))], agent: Agent = MAIN
 ) -> Folder:
     return folder_of(request.app.state.memory, caller, agent)
 
 
-def writable(
+async def writable(
     request: Request, caller: Annotated[Principal, Depends(needs(May.WRITE))], agent: Agent = MAIN
 ) -> Sessions:
     folder_of(request.app.state.memory, caller, agent)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator, Mapping
-from dataclasses import asdict, replace
+from dataclasses import fields, replace
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Depends, Path, Query, Request, Response
@@ -101,7 +101,7 @@ def queue_of(request: Request) -> TurnQueue:
     return queue
 
 
-def reader(caller: Annotated[Principal, Depends(principal)]) -> str:
+async def reader(caller: Annotated[Principal, Depends(principal)]) -> str:
     """Who may see a user's turns: that user, and whoever hands them over."""
     if not caller.may & {May.READ, May.TURNS}:
         raise Forbidden("this credential may neither `read` nor hand over `turns`")
@@ -274,8 +274,8 @@ async def recall(
 
 
 def shown(ticket: Ticket) -> dict[str, Any]:
-    return {name: value for name, value in asdict(ticket).items() if name != "user"}
+    return {each.name: getattr(ticket, each.name) for each in fields(ticket) if each.name != "user"}
 
 
 def matched(found: Context) -> dict[str, Any]:
-    return {"prefix": found.prefix, "tail": found.tail, "matched": asdict(found.note)}
+    return {"prefix": found.prefix, "tail": found.tail, "matched": found.note.to_json()}

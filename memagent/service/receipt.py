@@ -44,6 +44,10 @@ class RecallNote:
     passages_error: str | None = None
     """The code of what kept auto recall from answering."""
 
+    def to_json(self) -> dict[str, Any]:
+        """The note as JSON has it, sharing its parts."""
+        return _shallow(self)
+
     @classmethod
     def from_json(cls, kept: Mapping[str, Any]) -> RecallNote:
         """A note as JSON gives it back, an older one too."""
@@ -94,7 +98,7 @@ class Receipt:
 
     def to_json(self) -> dict[str, Any]:
         """The receipt as JSON has it, sharing its parts: they are never changed."""
-        return {**_shallow(self), "recall": _shallow(self.recall), "cost": _shallow(self.cost)}
+        return {**_shallow(self), "recall": self.recall.to_json(), "cost": _shallow(self.cost)}
 
 
 def _shallow(value: Receipt | RecallNote | Cost) -> dict[str, Any]:

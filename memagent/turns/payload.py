@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from memagent.errors import NoUserKey
@@ -51,7 +51,7 @@ class Envelope:
             "user_fields": dict(turn.user_fields),
         }
         key = None if turn.user_key is None else self._cipher().encrypt(turn.user_key.encode()).decode()
-        note = None if recalled is None else asdict(recalled)
+        note = None if recalled is None else recalled.to_json()
         return json.dumps({"turn": said, "key": key, "recalled": note}, ensure_ascii=False)
 
     def open(self, payload: str) -> tuple[Turn, RecallNote | None]:

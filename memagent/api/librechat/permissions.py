@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
 from fastapi import Request
@@ -27,11 +27,11 @@ def granted(options: Environment, memory: MemorySettings) -> frozenset[MemoryPer
     return frozenset(map(MemoryPermission, options.permissions.split())) - without
 
 
-def user_who_may(bit: MemoryPermission) -> Callable[[Request, Proven], str]:
+def user_who_may(bit: MemoryPermission) -> Callable[[Request, Proven], Awaitable[str]]:
     """A dependency: the proven user, if the role has USE and `bit`; raises `Unauthenticated` or `Forbidden`."""
     asked = May.READ if bit is MemoryPermission.READ else May.WRITE
 
-    def user(request: Request, caller: Proven) -> str:
+    async def user(request: Request, caller: Proven) -> str:
         ports = request.app.state.memory.ports
         if caller.user is None:
             raise Unauthenticated("no user is named")

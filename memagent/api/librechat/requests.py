@@ -54,7 +54,7 @@ def partition(named: Any) -> str:
     return agent
 
 
-def asked_partition(request: Request) -> str:
+async def asked_partition(request: Request) -> str:
     """`?agentId=`; twice is an array, which names none."""
     named = request.query_params.getlist("agentId")
     return partition(named[0]) if len(named) == 1 else ""

@@ -39,7 +39,7 @@ Updater = Annotated[str, Depends(user_who_may(MemoryPermission.UPDATE))]
 Chooser = Annotated[str, Depends(user_who_may(MemoryPermission.OPT_OUT))]
 
 
-def opened(request: Request) -> Memagent:
+async def opened(request: Request) -> Memagent:
     memory: Memagent = request.app.state.memory
     return memory
 
