@@ -183,7 +183,11 @@ def crossed(asked: Sequence[Asked], names: Sequence[str]) -> dict[str, float]:
     return total
 
 
+FIGURES: dict[str, dict[str, float]] = {}
+
+
 def show(name: str, result: dict[str, float]) -> None:
+    FIGURES[name] = {key: round(value, 1) for key, value in result.items()}
     print(f"{name:44}" + "".join(f"{key:>8} {value:5.1f}" for key, value in result.items()), flush=True)
 
 
@@ -212,6 +216,7 @@ async def main() -> None:
     show("words, as shipped", figures(words, shipped(LEXICAL)))
     if "--fit" in sys.argv:
         print({n: round(float(w), 2) for n, w in zip(LEXICAL_NAMES, fit(words, LEXICAL_NAMES), strict=True)})
+    print(json.dumps({"benchmark": "recall_locomo", "figures": FIGURES}))
 
 
 if __name__ == "__main__":

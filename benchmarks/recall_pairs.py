@@ -8,6 +8,7 @@ Without an argument ../shared/recall/pairs.jsonl is measured too when it is ther
 from __future__ import annotations
 
 import asyncio
+import json
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -73,7 +74,7 @@ def row(name: str, found: Sequence[Outcome], floor: float | None) -> str:
     return f"{line} {at.f1:8.2f} {at.right:5}/{at.wanted} {at.wrong:5} {at.disturbed:9}"
 
 
-async def measure(title: str, pairs: Sequence[Pair]) -> None:
+async def measure(title: str, pairs: Sequence[Pair]) -> dict[str, float]:
     pairs = [Pair(p.memory, p.query, language(p)) for p in pairs]
     print(f"\n{title}: {len(pairs)} messages, {sum(p.memory is not None for p in pairs)} memories")
     print(f"{'':26} recall@1 recall@3  best F1           F1@floor  back    wrong disturbed")
@@ -94,6 +95,13 @@ async def measure(title: str, pairs: Sequence[Pair]) -> None:
         print(row(f"fused, {code}", [o for o in found if o.language == code], LOCAL_FLOOR))
     print(f"calibrate() would choose {calibrate(found).floor:.2f}; shipped {LOCAL_FLOOR:.2f}")
     print("folds:", folds(found))
+    at = judge(found, LOCAL_FLOOR)
+    return {
+        "messages": len(pairs),
+        "recall_at_1": round(recall_at(found, 1), 3),
+        "recall_at_3": round(recall_at(found, 3), 3),
+        "f1_at_floor": round(at.f1, 3),
+    }
 
 
 def folds(found: Sequence[Outcome], count: int = 5) -> str:
@@ -108,16 +116,18 @@ def folds(found: Sequence[Outcome], count: int = 5) -> str:
 
 async def main() -> None:
     own = load_pairs()
-    await measure("own pairs", own)
+    figures = {"own": await measure("own pairs", own)}
     given = (
         Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).parents[2] / "shared/recall/pairs.jsonl"
     )
     if not given.exists():
         print(f"\nskipped: {given} is not here")
+        print(json.dumps({"benchmark": "recall_pairs", "figures": figures}))
         return
     others = load_pairs(given.read_text("utf-8").splitlines())
-    await measure(given.name, others)
-    await measure("both in one scope", [*own, *others])
+    figures["given"] = await measure(given.name, others)
+    figures["both"] = await measure("both in one scope", [*own, *others])
+    print(json.dumps({"benchmark": "recall_pairs", "figures": figures}))
 
 
 if __name__ == "__main__":

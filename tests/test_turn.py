@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -64,10 +65,8 @@ def test_a_fault_never_repeats_what_was_said() -> None:
 
 @given(st.binary())
 def test_bytes_of_any_kind_are_a_turn_or_a_clear_fault(data: bytes) -> None:
-    try:
-        parse_turn(data)
-    except BadRequest as fault:
-        assert str(fault)
+    with suppress(BadRequest):
+        assert parse_turn(data).user
 
 
 def test_deep_nesting_is_a_clear_fault() -> None:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from memagent.store import Edit
     from memagent.tokens import CountTokens
 
+
 @dataclass(frozen=True, slots=True)
 class Held:
     """A memory as the ledger sees it: its value and what that costs."""

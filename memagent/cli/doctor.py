@@ -39,7 +39,12 @@ def doctor(context: click.Context, *, config: Path | None, as_json: bool) -> int
     async def work(memory: Memagent) -> list[dict[str, Any]]:
         settings = memory.ports.settings
         found = [
-            Probe("configuration", Verdict.WARNING, f"[{finding.code}] {finding.message}", "see `memagent validate`")
+            Probe(
+                "configuration",
+                Verdict.WARNING,
+                f"[{finding.code}] {finding.message}",
+                "see `memagent validate`",
+            )
             for finding in settings.warnings
         ] or [Probe("configuration", Verdict.OK, settings.file)]
         found += [probe async for probe in examine(memory.ports)]

@@ -23,5 +23,7 @@ def probes(rows: Sequence[Mapping[str, Any]]) -> RenderableType:
         found = Text(row["found"])
         if row["advice"] and row["verdict"] != "ok":
             found.append(f"\n→ {row['advice']}", style="dim")
-        table.add_row(Text(row["verdict"], style=STYLES[row["verdict"]]), Text(row["name"], style="bold"), found)
+        table.add_row(
+            Text(row["verdict"], style=STYLES[row["verdict"]]), Text(row["name"], style="bold"), found
+        )
     return table

@@ -127,7 +127,9 @@ def recalled(value: Mapping[str, Any], *, explain: bool) -> RenderableType:
     if value["note"]["error"]:
         blocks.append(Text(f"the search did not answer: {value['note']['error']}", style="yellow"))
     if value["note"]["passages_error"]:
-        blocks.append(Text(f"turns and notes did not answer: {value['note']['passages_error']}", style="yellow"))
+        blocks.append(
+            Text(f"turns and notes did not answer: {value['note']['passages_error']}", style="yellow")
+        )
     return Group(*blocks)
 
 

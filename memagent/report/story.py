@@ -107,6 +107,9 @@ def _changes(receipt: Mapping[str, Any]) -> Iterator[str]:
         yield f"{receipt['entries']} memories, {receipt['tokens']} tokens in all."
 
 
+NAMES_SHOWN = 8
+
+
 def _names(keys: list[str]) -> str:
-    shown = ", ".join(f"`{key}`" for key in keys[:8])
-    return shown + (f" and {len(keys) - 8} more" if len(keys) > 8 else "")
+    shown = ", ".join(f"`{key}`" for key in keys[:NAMES_SHOWN])
+    return shown + (f" and {len(keys) - NAMES_SHOWN} more" if len(keys) > NAMES_SHOWN else "")

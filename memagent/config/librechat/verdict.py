@@ -39,7 +39,9 @@ class Verdict:
     @property
     def accepted(self) -> bool:
         """The schema takes the file, whatever the checks behind it say: the reference verdict's `ok`."""
-        return self.ok or (bool(self.issues) and all(issue.code == BEHIND_THE_SCHEMA for issue in self.issues))
+        return self.ok or (
+            bool(self.issues) and all(issue.code == BEHIND_THE_SCHEMA for issue in self.issues)
+        )
 
     @property
     def schema_issues(self) -> tuple[Issue, ...]:
