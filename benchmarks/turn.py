@@ -128,7 +128,7 @@ async def trips_of(memory: Memagent, user: str) -> dict[str, int]:
     return {"recall": recall, "learning": sent[0] - recall}
 
 
-async def embedded(store_url: str, embedder: Embedder, mode: str) -> dict[int, Figure]:
+async def embedded(store_url: str, embedder: Embedder) -> dict[int, Figure]:
     """Turns whose vectors have to be made, in a store of that embedder's own."""
     store = await RedisStore.open(
         store_url, prefix="e", embedder_id=embedder.id, dimensions=embedder.dimensions
@@ -138,7 +138,7 @@ async def embedded(store_url: str, embedder: Embedder, mode: str) -> dict[int, F
         texts = measure.facts(held, seed=held)
         rows = measure.edits(texts, await embedder.passages(texts), embedder.id)
         await store.apply(measure.own(f"with{held}"), rows, limits=measure.FREE, now=utc_now())
-        found[held], _ = await measured(store, embedder, held, mode, user="with")
+        found[held], _ = await measured(store, embedder, held, "quick", user="with")
     await store.close()
     return found
 
@@ -199,9 +199,9 @@ async def main(mode: str) -> None:
         figures["trips"] = await trips_of(opened(store, Known("known"), Instant(10)), "holds10")
         figures["gateway"] = await through_gateway(store, mode)
         await store.close()
-        figures["hashed"] = await embedded(server.url, HashedEmbedder(dimensions=measure.DIMENSIONS), mode)
+        figures["hashed"] = await embedded(server.url, HashedEmbedder(dimensions=measure.DIMENSIONS))
         local = LocalEmbedder()
-        figures["local"] = await embedded(server.url, local, mode)
+        figures["local"] = await embedded(server.url, local)
         local.close()
     measure.table(["in the store", "of the user", "turn ms", "recall ms", "parts of learning, ms"], rows)
     ten, hundred = (figures[f"{SIZES[mode][-1]}/{held}"] for held in HELD[:2])
