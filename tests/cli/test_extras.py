@@ -2,21 +2,17 @@ from __future__ import annotations
 
 import tomllib
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 import pytest
 
 from memagent import cli
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
 ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture
-def needy(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
+def needy(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """A command that needs the named package."""
     missing: list[str] = []
 
@@ -25,7 +21,7 @@ def needy(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
         raise ModuleNotFoundError(f"No module named {missing[0]!r}", name=missing[0])
 
     monkeypatch.setattr(cli.LazyGroup, "get_command", lambda *_: command)
-    yield missing
+    return missing
 
 
 @pytest.mark.parametrize(
