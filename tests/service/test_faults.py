@@ -73,7 +73,7 @@ async def test_an_embedder_that_is_down_keeps_what_the_agent_learned_for_later(o
         embedder.passages, embedder.query = passages, query
         from memagent.service.embedding import embed_unsearched
 
-        assert await embed_unsearched(world.memory.ports) == 1
+        await embed_unsearched(world.memory.ports)
         assert (await world.memory.get("juno", "pets")).searched
 
 
