@@ -107,5 +107,10 @@ REMAINS = (
         "MEMAGENT_NOTES_DIR",
         "you delete it there: a note belongs to everybody who reads the folder",
     ),
+    Remains(
+        "what was erased, where it was read a moment ago",
+        "the memory of processes that run",
+        "they stop, or what others say takes its place",
+    ),
     Remains("ids of turns, no text", "logs", "your own rule for logs deletes them"),
 )
