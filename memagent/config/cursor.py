@@ -7,7 +7,6 @@ from typing import Final, NamedTuple
 
 END: Final = "\0"
 """Stands behind the text, so that looking one character ahead never needs a check."""
-BLANK: Final = frozenset(" \t")
 BREAK: Final = frozenset("\r\n")
 SPACE: Final = frozenset(" \t\r\n")
 FLOW: Final = frozenset(",[]{}")

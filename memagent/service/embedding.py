@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from memagent.errors import EmbedderFault
 from memagent.lexicon import terms
+from memagent.store import SetMemory
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from memagent.llm import Embedder, Vector
     from memagent.memory import Scope
     from memagent.service.ports import Ports
+    from memagent.store import Edit
 
 log = logging.getLogger("memagent.embedding")
 
@@ -27,6 +32,24 @@ async def passage(embedder: Embedder | None, text: str) -> tuple[Vector | None, 
     if embedder is None:
         return None, ""
     return (await embedder.passages([text]))[0], embedder.id
+
+
+async def embedded(embedder: Embedder | None, edits: Sequence[Edit]) -> list[Edit]:
+    """The edits, what they set with its vector; as they are without an embedder.
+
+    Raises `EmbedderFault`: whether a write may go on that cannot be found yet is the caller's to decide.
+    """
+    values = [edit.value for edit in edits if isinstance(edit, SetMemory)]
+    if embedder is None or not values:
+        return list(edits)
+    vectors: list[Vector] = []
+    for start in range(0, len(values), BATCH):
+        vectors += await embedder.passages(values[start : start + BATCH])
+    found = iter(vectors)
+    return [
+        replace(edit, vector=next(found), embedder=embedder.id) if isinstance(edit, SetMemory) else edit
+        for edit in edits
+    ]
 
 
 async def embed_unsearched(ports: Ports, scope: Scope | None = None) -> int:

@@ -18,9 +18,10 @@ from memagent.config.placeholders import BodyIds, UserFields, expand_special
 from memagent.config.settings import AgentOff, MemoryOff
 from memagent.errors import EmbedderFault, MemagentError, ModelFault, StoreFault
 from memagent.service import hands
+from memagent.service.embedding import embedded
 from memagent.service.recall import MEMORIES, recall
 from memagent.service.receipt import Cost, Decision, Reason, RecallNote, Receipt
-from memagent.store import CONSENT, EditStatus, SetMemory
+from memagent.store import CONSENT, EditStatus
 from memagent.tokens import count_tokens
 from memagent.turn import text_of
 
@@ -223,21 +224,12 @@ def target_of(ports: Ports, turn: Turn, agent: AgentSpec) -> ModelTarget:
 
 
 async def _embedded(ports: Ports, edits: Sequence[Edit]) -> list[Edit]:
-    """The edits with their vectors, in one request; without them when the embedder is down, to be embedded later (T48)."""
-    values = [edit.value for edit in edits if isinstance(edit, SetMemory)]
-    if ports.embedder is None or not values:
-        return list(edits)
+    """The edits with their vectors; without them when the embedder is down, to be embedded later (T48)."""
     try:
-        vectors = iter(await ports.embedder.passages(values))
+        return await embedded(ports.embedder, edits)
     except EmbedderFault as fault:
         log.warning("new memories are not searched yet", extra={"code": fault.code})
         return list(edits)
-    return [
-        replace(edit, vector=next(vectors), embedder=ports.embedder.id)
-        if isinstance(edit, SetMemory)
-        else edit
-        for edit in edits
-    ]
 
 
 # -- receipts ----------------------------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from memagent.errors import MemagentError, PersonalizationOff
 from memagent.lexicon import fingerprint, terms
 from memagent.memory import ScopeKind, Source
 from memagent.service import hands
-from memagent.service.embedding import BATCH
+from memagent.service.embedding import embedded
 from memagent.service.imports import Format, Wanted, read
 from memagent.service.imports.own import VERSION
 from memagent.store import CONSENT, EditOutcome, EditStatus, Refusal, SetMemory
@@ -19,7 +19,6 @@ from memagent.tokens import count_tokens
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from memagent.llm import Vector
     from memagent.memory import Memory, Scope
     from memagent.service.imports import Incoming
     from memagent.service.ports import Ports
@@ -106,8 +105,8 @@ async def bring_in(
     if dry_run:
         outcomes = rehearsed(memories, edits, limits)
     else:
-        embedded = await _with_vectors(ports, edits)
-        applied = await ports.store.apply(scope, embedded, limits=limits, now=ports.clock())
+        vectored = await embedded(ports.embedder, edits)
+        applied = await ports.store.apply(scope, vectored, limits=limits, now=ports.clock())
         if applied.opted_out:
             raise PersonalizationOff(hands.OPTED_OUT)
         outcomes = applied.outcomes
@@ -175,18 +174,6 @@ def _edit(ports: Ports, item: Incoming) -> SetMemory:
         tags=item.tags,
         trusted=item.trusted,
     )
-
-
-async def _with_vectors(ports: Ports, edits: Sequence[SetMemory]) -> list[SetMemory]:
-    if ports.embedder is None or not edits:
-        return list(edits)
-    vectors: list[Vector] = []
-    for start in range(0, len(edits), BATCH):
-        vectors += await ports.embedder.passages([edit.value for edit in edits[start : start + BATCH]])
-    return [
-        replace(edit, vector=vector, embedder=ports.embedder.id)
-        for edit, vector in zip(edits, vectors, strict=True)
-    ]
 
 
 def _report(
