@@ -8,7 +8,9 @@ from importlib import resources
 PARTS = {
     "apply": ("scope", "lanes", "change", "apply"),
     "undo": ("scope", "lanes", "change", "undo"),
-    "recall": ("scope", "lanes", "score", "recall"),
+    "recall": ("scope", "lanes", "see", "score", "judge", "recall"),
+    "recall_see": ("scope", "lanes", "see", "recall_see"),
+    "recall_judge": ("scope", "lanes", "see", "score", "judge", "recall_judge"),
     "read": ("scope", "lanes", "read"),
     "standing": ("scope", "lanes", "standing"),
     "attach": ("scope", "lanes", "attach"),

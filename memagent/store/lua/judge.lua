@@ -1,0 +1,110 @@
+-- From the engine's answers to the used set: candidates, scores, the judgement over all scopes together, the counting.
+
+local ASKED = {}
+for _, term in ipairs(R.terms) do ASKED[term] = true end
+
+local function cosine_of(distance)
+  distance = tonumber(distance)
+  return distance and distance == distance and 1 - distance or 0
+end
+
+local function candidate(S, name, distance)
+  return {scope = S, key = key_of(S, name), cosine = cosine_of(distance), held = 0, shared = 0}
+end
+
+local function take_nearest(S, reply, documents)
+  for i = 2, #reply, 2 do
+    local document = candidate(S, reply[i], string.sub(reply[i + 1] or '', 2))
+    documents[document.key] = document
+  end
+  return (#reply - 1) / 2
+end
+
+local function take_sharing(S, reply, documents)
+  for i = 2, #reply, 2 do
+    local fields = {}
+    for j = 1, #(reply[i + 1] or {}), 2 do fields[reply[i + 1][j]] = reply[i + 1][j + 1] end
+    local document = candidate(S, reply[i], fields.distance)
+    for term in string.gmatch(fields.terms or '', '[^\31]+') do
+      document.held = document.held + 1
+      if ASKED[term] then document.shared = document.shared + 1 end
+    end
+    documents[document.key] = document
+  end
+end
+
+-- The candidates of one scope of `size` memories from what the engine answered to `questions`; false when the index does not
+-- hold all of it yet (it is being built): then nothing may age.
+local function take(S, size, replies, hits)
+  if size == 0 then return true end
+  local documents = {}
+  local rows = math.min(R.candidates, size)
+  local complete = take_nearest(S, replies.nearest, documents) == rows
+  if replies.sharing then take_sharing(S, replies.sharing, documents) end
+  if size > rows then complete = complete and replies.all[1] >= size end
+  score_all(documents, R.weights)
+  for _, document in pairs(documents) do hits[#hits + 1] = document end
+  return complete
+end
+
+local function better(a, b)
+  if a.score ~= b.score then return a.score > b.score end
+  if a.scope.order ~= b.scope.order then return a.scope.order < b.scope.order end
+  return a.key < b.key
+end
+
+-- The used set: the best few over all scopes together that pass the floor (T05, T06).
+local function judge(hits)
+  table.sort(hits, better)
+  for i, hit in ipairs(hits) do
+    hit.used = i <= R.used and hit.score >= R.floor
+    hit.reason = hit.used and 'used' or hit.score < R.floor and 'below_floor' or 'beyond_used_set'
+  end
+end
+
+-- Counts this date for what was searched and takes the used ones back to zero (T02 to T04, T13).
+local function count(used)
+  local moved = {}
+  for _, S in ipairs(own) do
+    for _, lane in ipairs(S.searched) do moved[S] = tick(S, lane, R.today) or moved[S] end
+  end
+  for _, hit in ipairs(used) do
+    local S = hit.scope
+    local n = redis.call('HGET', name_of(S, hit.key), 'lane')
+    local lane = n and lanes_of(S)[n]
+    if lane then
+      local stamp = tonumber(redis.call('ZSCORE', lane.set, hit.key))
+      moved[S] = moved[S] or stamp < dormant_before(lane, R.days)
+      enter(lane, hit.key, stamp_today(lane, R.today))
+      redis.call('ZADD', S.matched, 'GT', whole(R.now), hit.key)
+    end
+  end
+  for S in pairs(moved) do
+    if moved[S] then changed(S) end
+  end
+end
+
+-- A memory that was found is shown if it is ours to show and still stands where this search sees it.
+local function found(hit)
+  local memory = not hit.scope.wanted.elsewhere and load(hit.scope, hit.key)
+  for _, lane in ipairs(memory and hit.scope.visible or {}) do
+    if lane.n == memory.lane then return memory end
+  end
+end
+
+-- Judges what was found, and counts it if this search is to count.
+local function judged(hits, complete)
+  local rows, used = {}, {}
+  judge(hits)
+  for i, hit in ipairs(hits) do
+    if i > R.hits and not hit.used then break end
+    local memory = found(hit)
+    if memory then
+      rows[#rows + 1] = {place = i, scope = hit.scope.order, memory = view(hit.scope, memory), score = hit.score,
+        vector = hit.vector, lexical = hit.lexical, used = hit.used, reason = hit.reason}
+      if hit.used then used[#used + 1] = hit end
+    end
+  end
+  if R.commit and R.decay and complete then count(used) end
+  return rows
+end
