@@ -13,29 +13,32 @@ if TYPE_CHECKING:
 
 RUN_REDIS = "for example with `docker run -p 6379:6379 redis:8`"
 
+NO_ENGINE = f"Redis has no query engine: use Redis 8 or Redis Stack, {RUN_REDIS}"
+
+NO_INDEX = ("Unknown Index name", "no such index")
+
 # What a server says. Found anywhere in the message, because a script's error quotes the inner one, or as redis-py's class,
 # because that takes the code out of the message.
 _SAID: tuple[tuple[tuple[str, ...], type[StoreFault], str], ...] = (
     (
         ("unknown command 'FT.", "unknown command `FT.", "Unknown Redis command called from script"),
         EngineMissing,
-        f"Redis has no query engine: use Redis 8 or Redis Stack, {RUN_REDIS}",
+        NO_ENGINE,
     ),
     (
-        (
-            "Unknown Index name",
-            "no such index",
-            "Unknown field",
-            "Property `",
-            "Error parsing vector similarity",
-        ),
+        (*NO_INDEX, "Unknown field", "Property `", "Error parsing vector similarity"),
         IndexDrift,
         "the search index is gone or is not as memagent made it: open the store again to make it anew",
     ),
     (
-        ("Cannot block", "CROSSSLOT"),
+        ("Cannot block", "CROSSSLOT", "MovedError", "MOVED ", "AskError"),
         StoreFault,
-        "this Redis is a cluster of several shards, which cannot search inside a script: use one with a single shard",
+        "this Redis is a cluster of several shards and was not known as one: give redis+cluster://host:port of a node, no proxy",
+    ),
+    (
+        ("Cluster mode is not enabled",),
+        StoreFault,
+        "this Redis is no cluster: its URL begins with redis://",
     ),
     (
         ("READONLY", "ReadOnlyError"),
@@ -51,7 +54,7 @@ _SAID: tuple[tuple[tuple[str, ...], type[StoreFault], str], ...] = (
     (("LOADING", "BusyLoadingError"), StoreUnavailable, "Redis is still loading its data: try again shortly"),
     (("BUSY ",), StoreUnavailable, "Redis is busy with a script of someone else: try again shortly"),
     (
-        ("CLUSTERDOWN", "MASTERDOWN", "TRYAGAIN", "NOREPLICAS", "UNKILLABLE"),
+        ("CLUSTERDOWN", "MASTERDOWN", "TRYAGAIN", "TryAgainError", "NOREPLICAS", "UNKILLABLE"),
         StoreUnavailable,
         "Redis has no primary right now: a failover is under way",
     ),
@@ -71,7 +74,12 @@ def redis_errors(doing: str) -> Iterator[None]:
 
     try:
         yield
-    except (exceptions.RedisError, OSError, builtins.TimeoutError) as error:
+    except (
+        exceptions.RedisError,
+        exceptions.RedisClusterException,
+        OSError,
+        builtins.TimeoutError,
+    ) as error:
         raise mapped(error, doing) from error
     except MemagentError:
         raise
@@ -97,7 +105,7 @@ def mapped(error: BaseException, doing: str) -> StoreFault:
         return StoreUnavailable(
             f"{doing}: Redis cannot be reached; is it running, and is the Redis URL right?"
         )
-    if isinstance(error, exceptions.ClusterError | exceptions.ClusterDownError | exceptions.TryAgainError):
+    if isinstance(error, exceptions.ClusterError | exceptions.RedisClusterException):
         return StoreUnavailable(f"{doing}: the Redis cluster cannot serve this right now")
     return StoreFault(f"{doing}: Redis refused ({type(error).__name__})")
 

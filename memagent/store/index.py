@@ -12,13 +12,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from memagent.errors import IndexDrift
+from memagent.store import Unsearched
 from memagent.store.faults import redis_errors
-from memagent.store.keys import embedder_tag, memory_prefix, vector_field
+from memagent.store.keys import embedder_tag, memory_prefix, scope_and_key, scope_id, vector_field
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from redis.asyncio import Redis
+
+    from memagent.memory import Scope
 
 GENERATION = 1
 """Counts up when the definition changes: the new index is then built beside the old one."""
@@ -40,10 +43,13 @@ class Index:
     prefix: str
     embedder: str
     dimensions: int
+    tag: str = ""
+    """Set where the index is one shard's: it makes the name that shard's too (store/shards.py)."""
 
     @property
     def name(self) -> str:
-        return f"{self.prefix}:index:{GENERATION}:{embedder_tag(self.embedder)}"
+        name = f"{self.prefix}:index:{GENERATION}:{embedder_tag(self.embedder)}"
+        return f"{name}:{{{self.tag}}}" if self.tag else name
 
     def definition(self) -> dict[str, Any]:
         """Return RedisVL's schema: only what a filter or a search reads is indexed."""
@@ -88,7 +94,7 @@ class Index:
 
         missing = Tag("emb") != embedder_tag(self.embedder)
         query = str(missing if scope is None else (Tag("scope") == scope) & missing)
-        wanted = ["RETURN", 1, "value", "LIMIT", 0, limit, "TIMEOUT", 0, "DIALECT", 2]
+        wanted = ["NOCONTENT", "LIMIT", 0, limit, "TIMEOUT", 0, "DIALECT", 2]
         return ["FT.SEARCH", self.name, query, *wanted]
 
     @staticmethod
@@ -109,9 +115,10 @@ def stored_term(term: str) -> str:
     return re.sub(r"[\x00-\x20\x7f\ud800-\udfff]", "", term)
 
 
-async def ensure(client: Redis, index: Index) -> None:
+async def ensure(client: Redis, index: Index, *, missed: bool = False) -> None:
     """Make the index if it is not there, and check it if it is; never overwrites.
 
+    `missed` says that some server was seen without it, whatever this one says.
     Raises `EngineMissing` without the query engine and `IndexDrift` when an index of this name is defined otherwise.
     """
     from redisvl.index import AsyncSearchIndex  # noqa: PLC0415  see Index.nearest
@@ -119,7 +126,7 @@ async def ensure(client: Redis, index: Index) -> None:
 
     with redis_errors(f"making the search index `{index.name}`"):
         wanted = AsyncSearchIndex(IndexSchema.from_dict(index.definition()), redis_client=client)
-        if not await wanted.exists():
+        if missed or not await wanted.exists():
             try:
                 await wanted.create(overwrite=False)
             except Exception as error:
@@ -145,6 +152,31 @@ async def until_built(client: Redis, index: Index) -> None:
         if int(float(row.get(b"indexing", 0))) == 0:
             return
         await asyncio.sleep(BUILD_POLL_S)
+
+
+async def unsearched_in(
+    where: Sequence[tuple[Redis, Index]], client: Redis, scope: Scope | None, *, limit: int
+) -> tuple[Unsearched, ...]:
+    """Memories of one scope, or of all, without a vector, from each of these indexes when it is built.
+
+    What an index holds is read with `client`: not every query engine reads documents on a cluster.
+    """
+    found: list[Unsearched] = []
+    for server, index in where:
+        await until_built(server, index)
+        command = index.unsearched(None if scope is None else scope_id(scope), limit - len(found))
+        with redis_errors("looking for memories without a vector"):
+            names: list[bytes] = (await server.execute_command(*command))[1:]  # type: ignore[no-untyped-call]
+            async with client.pipeline(transaction=False) as pipeline:
+                for name in names:
+                    pipeline.hget(name.decode(), "value")
+                values = await pipeline.execute()
+        for name, value in zip(names, values, strict=True):
+            if value is not None:
+                found.append(Unsearched(*scope_and_key(index.prefix, name.decode()), value.decode()))
+        if len(found) >= limit:
+            break
+    return tuple(found)
 
 
 BUILD_POLL_S = 0.05

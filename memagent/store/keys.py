@@ -45,6 +45,11 @@ def scope_id(scope: Scope) -> str:
     return "{" + _slot(scope) + "}" + _tail(scope)
 
 
+def slot_tag(scope: Scope) -> str:
+    """What Redis finds the slot of all keys of a scope by: equal for all scopes of one user, another for each shared one."""
+    return "{" + _slot(scope) + "}"
+
+
 def scope_from_id(text: str) -> Scope:
     """Return the scope that `scope_id` made `text` of."""
     slot, _, tail = text.removeprefix("{").partition("}")

@@ -1,4 +1,4 @@
-"""The store on Redis: every call is one round trip, every write one script (`store/lua/`)."""
+"""The store on Redis: every call is one round trip, every write one script (`store/lua/`); on a cluster recall takes three trips."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from uuid import uuid4
 from memagent.errors import BadRequest
 from memagent.memory import Scope, ScopeKind, Source
 from memagent.store import CONSENT, Applied, Change, DeleteMemory, Recalled, Standing, Totals, Unsearched
-from memagent.store.connection import CONNECT_TIMEOUT_S, TIMEOUT_S, connect
+from memagent.store.connection import CONNECT_TIMEOUT_S, TIMEOUT_S, address_of, at, cluster_of, dial, hang_up
 from memagent.store.contents import Contents
 from memagent.store.faults import redis_errors
 from memagent.store.health import examine
-from memagent.store.index import Index, ensure, until_built
+from memagent.store.index import Index, ensure, unsearched_in
 from memagent.store.keys import (
     check_prefix,
     consent_key,
@@ -22,9 +22,7 @@ from memagent.store.keys import (
     partitions_key,
     plain,
     receipt_key,
-    scope_and_key,
     scope_from_id,
-    scope_id,
     script_keys,
     user_keys_pattern,
 )
@@ -47,6 +45,7 @@ from memagent.store.rows import (
 )
 from memagent.store.scripts import PARTS, script
 from memagent.store.search import recall_request
+from memagent.store.trips import Trips
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -57,6 +56,7 @@ if TYPE_CHECKING:
     from memagent.llm import Vector
     from memagent.memory import Memory
     from memagent.store import Edit, Health, Limits, RecallQuery
+    from memagent.store.shards import Shards
 
 RECEIPT_DAYS = 30
 
@@ -85,6 +85,7 @@ class RedisStore:
         history_changes: int = HISTORY_CHANGES,
         nonce: Callable[[], str] = lambda: uuid4().hex,
         url: str = "",
+        shards: Shards | None = None,
     ) -> None:
         self.client = client
         self.url = url
@@ -97,6 +98,8 @@ class RedisStore:
         self._scripts = {name: client.register_script(script(name)) for name in PARTS}
         self._prefixes = Prefixes()
         self._contents = Contents()
+        self._shards = shards
+        self._trips = Trips(self._run, shards, prefix=prefix) if cluster_of(client) else None
 
     @classmethod
     async def open(
@@ -116,14 +119,17 @@ class RedisStore:
         Raises `StoreUnavailable`, `EngineMissing` or `IndexDrift`.
         """
         index = Index(check_prefix(prefix), embedder_id, dimensions) if embedder_id else None
-        client = connect(url, timeout_s=timeout_s, connect_timeout_s=connect_timeout_s)
+        client = await dial(url, timeout_s=timeout_s, connect_timeout_s=connect_timeout_s)
+        cluster, shards = cluster_of(client), None
         try:
-            with redis_errors("connecting"):
-                await client.ping()
-            if index:
+            if index and cluster:
+                from memagent.store.shards import Shards  # noqa: PLC0415  most installations have none
+
+                shards = await Shards.open(cluster, index)
+            elif index:
                 await ensure(client, index)
         except BaseException:
-            await client.aclose()
+            await hang_up(client)
             raise
         return cls(
             client,
@@ -131,11 +137,12 @@ class RedisStore:
             index=index,
             receipt_days=receipt_days,
             history_changes=history_changes,
-            url=url,
+            url=address_of(client, url),
+            shards=shards,
         )
 
     async def close(self) -> None:
-        await self.client.aclose()
+        await hang_up(self.client)
 
     # -- recall -------------------------------------------------------------------------------------------------------
 
@@ -144,7 +151,10 @@ class RedisStore:
         known = self._prefixes.get(scopes)
         for row, mark in zip(request["scopes"], known.marks if known else (), strict=False):
             row["known"] = mark
-        answer = await self._run("recall", scopes, request, vector, doing="recalling")
+        if self._trips:
+            answer = await self._trips.recall(scopes, request, vector)
+        else:
+            answer = await self._run("recall", scopes, request, vector, doing="recalling")
         if answer.get("opted_out"):
             return Recalled((), (), searched=False, etag="", opted_out=True)
         days = query.dormant_after_days if query.decay and query.embedder else None
@@ -226,7 +236,10 @@ class RedisStore:
         marks = [content.mark if content else "" for content in known]
         rows = [scope_row(scope) | {"known": mark} for scope, mark in zip(scopes, marks, strict=True)]
         request = {"scopes": rows, "once": f"={plain(message_id, 'message id')}", "switch": switch}
-        answer = await self._run("standing", scopes, request, doing="reading what is remembered")
+        if self._trips:
+            answer = await self._trips.standing(scopes, request)
+        else:
+            answer = await self._run("standing", scopes, request, doing="reading what is remembered")
         memories = (
             self._contents.read(*each, embedder=self._embedder)
             for each in zip(scopes, known, answer["scopes"], strict=True)
@@ -323,7 +336,8 @@ class RedisStore:
     async def keys_of(self, user: str) -> int:
         pattern = user_keys_pattern(self.prefix, user)
         with redis_errors("counting what is kept of a user"):
-            return sum([1 async for _ in self.client.scan_iter(match=pattern, count=SCAN_BATCH)])
+            holder = await at(self.client, self._consent(user))
+            return sum([1 async for _ in holder.scan_iter(match=pattern, count=SCAN_BATCH)])
 
     # -- vectors, erasure ---------------------------------------------------------------------------------------------
 
@@ -333,16 +347,8 @@ class RedisStore:
         index = self._index_of(embedder)
         if index is None or limit <= 0:
             return ()
-        await until_built(self.client, index)
-        command = index.unsearched(None if scope is None else scope_id(scope), limit)
-        with redis_errors("looking for memories without a vector"):
-            answer: list[Any] = await self.client.execute_command(*command)  # type: ignore[no-untyped-call]
-        found = []
-        for name, fields in zip(answer[1::2], answer[2::2], strict=True):
-            if fields:
-                owner, key = scope_and_key(self.prefix, name.decode())
-                found.append(Unsearched(owner, key, fields[1].decode()))
-        return tuple(found)
+        where = await self._shards.parts() if self._shards else [(self.client, index)]
+        return await unsearched_in(where, self.client, scope, limit=limit)
 
     async def attach_vector(
         self, memory: Unsearched, *, vector: Vector, embedder: str, terms: Sequence[str], now: datetime

@@ -10,6 +10,7 @@ PARTS = {
     "undo": ("scope", "lanes", "change", "undo"),
     "recall": ("scope", "lanes", "see", "score", "judge", "recall"),
     "recall_see": ("scope", "lanes", "see", "recall_see"),
+    "recall_words": ("scope", "recall_words"),
     "recall_judge": ("scope", "lanes", "see", "score", "judge", "recall_judge"),
     "read": ("scope", "lanes", "read"),
     "standing": ("scope", "lanes", "standing"),

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
+import uuid
 from typing import TYPE_CHECKING
 
 import pytest
 
+from benchmarks.local_cluster import LocalCluster
 from memagent.memory import Scope, ScopeKind
+from memagent.store.connection import cluster_of
 from memagent.store.embedded import EmbeddedRedis
-from tests.store.desk import Desk
+from tests.store.desk import DIMENSIONS, EMBEDDER, Desk
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Iterator
     from pathlib import Path
 
     from memagent.store.redis import RedisStore
@@ -32,3 +36,27 @@ async def own_redis(tmp_path: Path) -> AsyncIterator[EmbeddedRedis]:
     """A server of this test alone, to count on, to stop and to kill."""
     async with await EmbeddedRedis.open(tmp_path / "redis") as server:
         yield server
+
+
+@pytest.fixture(scope="session")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCluster]:
+    """Three shards, each with a replica. Tests that use it belong to the group of one worker, so that it is started once."""
+    started = asyncio.run(LocalCluster(tmp_path_factory.mktemp("cluster")).start())
+    yield started
+    started.stop()
+
+
+@pytest.fixture
+async def sharded(cluster: LocalCluster) -> AsyncIterator[RedisStore]:
+    """A store on the cluster with a key prefix of its own."""
+    from memagent.store.redis import RedisStore
+
+    opened = await RedisStore.open(
+        cluster.url, prefix=f"t-{uuid.uuid4().hex[:12]}", embedder_id=EMBEDDER, dimensions=DIMENSIONS
+    )
+    yield opened
+    for client in await cluster_of(opened.client).primaries():
+        for name in await client.execute_command("FT._LIST"):
+            if name.decode().startswith(f"{opened.prefix}:"):
+                await client.execute_command("FT.DROPINDEX", name, "DD")
+    await opened.close()

@@ -8,29 +8,15 @@ local function cosine_of(distance)
   return distance and distance == distance and 1 - distance or 0
 end
 
-local function candidate(S, name, distance)
-  return {scope = S, key = key_of(S, name), cosine = cosine_of(distance), held = 0, shared = 0}
+-- A memory that the engine names, and how far it is: a row of its answer.
+local function candidate(S, name, sorted_by)
+  return {scope = S, key = key_of(S, name), cosine = cosine_of(string.sub(sorted_by or '', 2)), held = 0, shared = 0}
 end
 
-local function take_nearest(S, reply, documents)
-  for i = 2, #reply, 2 do
-    local document = candidate(S, reply[i], string.sub(reply[i + 1] or '', 2))
-    documents[document.key] = document
-  end
-  return (#reply - 1) / 2
-end
-
-local function take_sharing(S, reply, documents)
-  for i = 2, #reply, 2 do
-    local fields = {}
-    for j = 1, #(reply[i + 1] or {}), 2 do fields[reply[i + 1][j]] = reply[i + 1][j + 1] end
-    local document = candidate(S, reply[i], fields.distance)
-    for term in string.gmatch(fields.terms or '', '[^\31]+') do
-      document.held = document.held + 1
-      if ASKED[term] then document.shared = document.shared + 1 end
-    end
-    documents[document.key] = document
-  end
+-- The words of a memory that shares one with the message. Those of another slot's come with the answers about it.
+local function words_of(S, name, replies)
+  if S.wanted.elsewhere then return replies.words[name] or '' end
+  return redis.call('HGET', name, 'terms') or ''
 end
 
 -- The candidates of one scope of `size` memories from what the engine answered to `questions`; false when the index does not
@@ -39,8 +25,20 @@ local function take(S, size, replies, hits)
   if size == 0 then return true end
   local documents = {}
   local rows = math.min(R.candidates, size)
-  local complete = take_nearest(S, replies.nearest, documents) == rows
-  if replies.sharing then take_sharing(S, replies.sharing, documents) end
+  local nearest, sharing = replies.nearest, replies.sharing or {}
+  for i = 2, #nearest, 2 do
+    local document = candidate(S, nearest[i], nearest[i + 1])
+    documents[document.key] = document
+  end
+  for i = 2, #sharing, 2 do
+    local document = candidate(S, sharing[i], sharing[i + 1])
+    for term in string.gmatch(words_of(S, sharing[i], replies), '[^\31]+') do
+      document.held = document.held + 1
+      if ASKED[term] then document.shared = document.shared + 1 end
+    end
+    documents[document.key] = document
+  end
+  local complete = (#nearest - 1) / 2 == rows
   if size > rows then complete = complete and replies.all[1] >= size end
   score_all(documents, R.weights)
   for _, document in pairs(documents) do hits[#hits + 1] = document end

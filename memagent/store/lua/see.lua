@@ -98,12 +98,13 @@ local function questions(S)
   local function search(query, ...)
     return {'FT.SEARCH', R.index, (string.gsub(query, '@lane:{LANES}', lanes)), 'TIMEOUT', '0', 'DIALECT', '2', ...}
   end
-  local function nearest(query, ...)
-    return search(query, 'PARAMS', '2', 'vector', VECTOR, 'SORTBY', 'distance', 'ASC', 'LIMIT', '0', whole(rows), ...)
+  -- What is sorted by comes without a document being read.
+  local function nearest(query)
+    return search(query, 'PARAMS', '2', 'vector', VECTOR, 'SORTBY', 'distance', 'ASC', 'LIMIT', '0', whole(rows), 'NOCONTENT',
+      'WITHSORTKEYS')
   end
-  -- What is sorted by comes without a document being read; of those that share a word with the message, the words are.
-  local asked = {nearest = nearest(S.wanted.nearest, 'NOCONTENT', 'WITHSORTKEYS')}
-  if S.wanted.lexical then asked.sharing = nearest(S.wanted.lexical, 'RETURN', '2', 'terms', 'distance') end
+  local asked = {nearest = nearest(S.wanted.nearest)}
+  if S.wanted.lexical then asked.sharing = nearest(S.wanted.lexical) end
   if S.size > rows then asked.all = search(S.wanted.all, 'LIMIT', '0', '0') end
   return asked
 end
