@@ -13,6 +13,7 @@ import pytest
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
 
+    from benchmarks.local_cluster import LocalCluster
     from memagent.store.redis import RedisStore
 
 LOOPBACK = ("127.", "::1", "localhost")
@@ -41,6 +42,16 @@ def redis_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     server = asyncio.run(EmbeddedRedis.open(shared / "redis"))
     yield server.url
     asyncio.run(server.close())
+
+
+@pytest.fixture(scope="session")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCluster]:
+    """Three shards, each with a replica. Tests that use it belong to the group of one worker, so that it is started once."""
+    from benchmarks.local_cluster import LocalCluster
+
+    started = asyncio.run(LocalCluster(tmp_path_factory.mktemp("cluster")).start())
+    yield started
+    started.stop()
 
 
 EMBEDDER = "test-embedder"

@@ -46,8 +46,8 @@ def _permissions(text: str) -> str:
 
 
 def _redis_url(url: str) -> str:
-    if not url.startswith(("redis://", "rediss://", "unix://")):
-        raise ValueError("must begin with redis://, rediss:// or unix://")
+    if not url.startswith(("redis://", "rediss://", "unix://", "redis+cluster://", "rediss+cluster://")):
+        raise ValueError("must begin with redis://, rediss://, unix:// or redis+cluster://")
     return url
 
 
@@ -88,7 +88,7 @@ class Environment(BaseSettings):
     redis_url: Annotated[str, AfterValidator(_redis_url)] | None = Field(
         None,
         repr=False,
-        description="Redis with its query engine; without it memagent starts its own in the data folder",
+        description="Redis with its query engine, or any node of a cluster; without it memagent starts its own in the data folder",
     )
     data_dir: Path = Field(
         Path(".memagent"), description="where the embedded Redis and memory files are kept"

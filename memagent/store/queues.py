@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from memagent.store import CONSENT
+from memagent.store.connection import at
 from memagent.store.faults import redis_errors
 from memagent.store.keys import (
     dead_key,
@@ -152,7 +153,8 @@ class Queues:
         outcome: list[Any]
         request = {"id": turn_id, "done": False, **self._told(user)}
         with redis_errors("waiting for the disk"):
-            async with self.client.pipeline(transaction=False) as pipeline:
+            server = await at(self.client, keys[0])
+            async with server.pipeline(transaction=False) as pipeline:
                 await script(keys=keys, args=[dumps(request).encode()], client=pipeline)
                 pipeline.execute_command("WAITAOF", 1, 0, timeout_ms)
                 outcome = await pipeline.execute(raise_on_error=False)

@@ -15,6 +15,7 @@ from memagent.api.app import create_app
 from memagent.api.auth import USER_HEADER, May, new_key
 from memagent.llm.script import Answer, Rule, Script
 from memagent.llm.scripted import ScriptedModel
+from memagent.store.connection import cluster_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
@@ -136,8 +137,10 @@ def open_service(redis_url: str, tmp_path: Path) -> Callable[..., Any]:
 
 
 async def clean(client: Any, prefix: str) -> None:
-    for name in await client.execute_command("FT._LIST"):
-        if name.decode().startswith(f"{prefix}:"):
-            await client.execute_command("FT.DROPINDEX", name)
-    async for key in client.scan_iter(match=f"{prefix}[:-]*", count=1000):
-        await client.unlink(key)
+    cluster = cluster_of(client)
+    for server in await cluster.primaries() if cluster else [client]:
+        for name in await server.execute_command("FT._LIST"):
+            if name.decode().startswith(f"{prefix}:"):
+                await server.execute_command("FT.DROPINDEX", name)
+        async for key in server.scan_iter(match=f"*{prefix}*", count=1000):
+            await server.unlink(key)

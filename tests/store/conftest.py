@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import asyncio
 import uuid
 from typing import TYPE_CHECKING
 
 import pytest
 
-from benchmarks.local_cluster import LocalCluster
 from memagent.memory import Scope, ScopeKind
 from memagent.store.connection import cluster_of
 from memagent.store.embedded import EmbeddedRedis
 from tests.store.desk import DIMENSIONS, EMBEDDER, Desk
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
+    from collections.abc import AsyncIterator
     from pathlib import Path
 
+    from benchmarks.local_cluster import LocalCluster
     from memagent.store.redis import RedisStore
 
 
@@ -36,14 +35,6 @@ async def own_redis(tmp_path: Path) -> AsyncIterator[EmbeddedRedis]:
     """A server of this test alone, to count on, to stop and to kill."""
     async with await EmbeddedRedis.open(tmp_path / "redis") as server:
         yield server
-
-
-@pytest.fixture(scope="session")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCluster]:
-    """Three shards, each with a replica. Tests that use it belong to the group of one worker, so that it is started once."""
-    started = asyncio.run(LocalCluster(tmp_path_factory.mktemp("cluster")).start())
-    yield started
-    started.stop()
 
 
 @pytest.fixture

@@ -17,6 +17,7 @@ from tests.store.test_standing import *  # noqa: F403
 from tests.store.test_switch_rules import *  # noqa: F403
 
 if TYPE_CHECKING:
+    from benchmarks.local_cluster import LocalCluster
     from memagent.store.redis import RedisStore
 
 pytestmark = pytest.mark.xdist_group("cluster")
@@ -28,5 +29,5 @@ def store(sharded: RedisStore) -> RedisStore:
 
 
 @pytest.fixture
-def redis_url(cluster) -> str:
+def redis_url(cluster: LocalCluster) -> str:
     return cluster.url

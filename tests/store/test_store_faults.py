@@ -79,7 +79,11 @@ def test_outages_are_told_apart_from_refusals() -> None:
             "redis:8",
         ),
         (exceptions.ResponseError("ma:index:1:ab: no such index"), IndexDrift, "open the store again"),
-        (exceptions.ResponseError("Cannot perform `FT.SEARCH`: Cannot block"), StoreFault, "redis+cluster://"),
+        (
+            exceptions.ResponseError("Cannot perform `FT.SEARCH`: Cannot block"),
+            StoreFault,
+            "redis+cluster://",
+        ),
         (
             exceptions.ResponseError("MISCONF Redis is configured to save RDB snapshots"),
             StoreUnavailable,
