@@ -31,7 +31,7 @@ POLL_S = 0.02
 START_TIMEOUT_S = 30.0
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Node:
     """One server, looked at and steered from any event loop."""
 
@@ -146,9 +146,9 @@ class LocalCluster:
 
     # -- trouble -------------------------------------------------------------------------------------------------------
 
-    async def holder(self, key: str) -> Node:
+    async def holder(self, key: str, witness: Node | None = None) -> Node:
         """The primary that has `key` now, as a node that is alive sees it."""
-        witness = next(node for node in self.nodes if node.alive)
+        witness = witness or next(node for node in self.nodes if node.alive)
         slot = int(await witness.ask("CLUSTER KEYSLOT", key))
         for first, last, primary, *_ in await witness.ask("CLUSTER SLOTS"):
             if first <= slot <= last:
@@ -167,8 +167,28 @@ class LocalCluster:
         old = await self.holder(key)
         new = await self.replica_of(old)
         await new.ask("CLUSTER", "FAILOVER")
-        await until(lambda: _leads(new))
+        await self._agreed(key, new)
         return old, new
+
+    async def move(self, key: str, new: Node) -> Node:
+        """Give the slot of `key`, with all keys in it, to another primary; the one that had it."""
+        old = await self.holder(key)
+        slot = int(await new.ask("CLUSTER KEYSLOT", key))
+        names = {node: await node.ask("CLUSTER", "MYID") for node in (old, new)}
+        await new.ask("CLUSTER", "SETSLOT", slot, "IMPORTING", names[old])
+        await old.ask("CLUSTER", "SETSLOT", slot, "MIGRATING", names[new])
+        while held := await old.ask("CLUSTER", "GETKEYSINSLOT", slot, 100):
+            await old.ask("MIGRATE", "127.0.0.1", new.port, "", 0, 5_000, "KEYS", *held)
+        for node in (new, old):
+            await node.ask("CLUSTER", "SETSLOT", slot, "NODE", names[new])
+        await self._agreed(key, new)
+        return old
+
+    async def _agreed(self, key: str, holder: Node) -> None:
+        async def agreed() -> bool:
+            return all([await self.holder(key, node) is holder for node in self.nodes if node.alive])
+
+        await until(agreed)
 
     async def kill(self, key: str) -> Node:
         """Kill the primary of `key`, as a crash would; its replica takes over after `NODE_TIMEOUT_MS` and an election."""
@@ -222,10 +242,6 @@ async def _follows(node: Node, primary: str) -> bool:
     except ResponseError:  # it has not heard of that one yet
         return False
     return True
-
-
-async def _leads(node: Node) -> bool:
-    return (await node.ask("INFO", "replication"))["role"] == "master"
 
 
 def _pairs(flat: list[Any]) -> dict[str, Any]:

@@ -84,15 +84,24 @@ class Cluster(RedisCluster):
             await gone.aclose()
         return [self._of(node) for node in sorted(nodes, key=lambda node: node.name)]
 
+    async def tagged_holder(self, key: str) -> tuple[Redis, str]:
+        """The primary that has `key`, and a hash tag of a slot of the same: the first number that is one."""
+        client = await self.holder(key)
+        if not self._is_at(self._tags.get(client, ""), client):
+            # A client that was led elsewhere knows of single slots only; the first number is to be everybody's.
+            await self.nodes_manager.initialize()
+            client = await self.holder(key)
+        return client, self.tag_at(client)
+
     def tag_at(self, client: Redis) -> str:
-        """A hash tag of a slot that the node of a plain client has: the first number that is one."""
-        if self._is_at(self._tags.get(client, ""), client):
-            return self._tags[client]
-        for number in range(MAX_TAG):
-            if self._is_at(str(number), client):
-                self._tags[client] = str(number)
-                return self._tags[client]
-        raise ClusterDownError("a node without a slot")
+        """That tag of a primary, as far as is known."""
+        tag = self._tags.get(client, "")
+        if not self._is_at(tag, client):
+            tag = next((str(number) for number in range(MAX_TAG) if self._is_at(str(number), client)), "")
+            if not tag:
+                raise ClusterDownError("a node without a slot")
+            self._tags[client] = tag
+        return tag
 
     def _is_at(self, tag: str, client: Redis) -> bool:
         return bool(tag) and self._with(f"{{{tag}}}") is client

@@ -53,9 +53,9 @@ class Shards:
         """Each index, made if it was missing, with a server to ask it: one per shard, or one over all."""
         with redis_errors("looking for the shards"):
             primaries = await self._cluster.primaries()
-            found = [
-                (client, self._at(client)) for client in (primaries[:1] if self._coordinated else primaries)
-            ]
+            found = [(primaries[0], self._index)]
+            if not self._coordinated:
+                found = [(each, replace(self._index, tag=self._cluster.tag_at(each))) for each in primaries]
         for client, index in found:
             await ensure(client, index)
         return found
@@ -64,8 +64,8 @@ class Shards:
         """The answers to commands about memories in the slot of `key`, in one trip."""
         for left in reversed(range(ATTEMPTS)):
             with redis_errors("recalling"):
-                client = await self._cluster.holder(key)
-                index = self._at(client)
+                client, tag = await self._cluster.tagged_holder(key)
+                index = self._index if self._coordinated else replace(self._index, tag=tag)
                 said = {INDEX: index.name, VECTOR: vector}
                 try:
                     async with client.pipeline(transaction=False) as pipeline:
@@ -81,9 +81,6 @@ class Shards:
                         raise
                     await ensure(client, index, missed=True)
         raise AssertionError("the last attempt answers or raises")
-
-    def _at(self, client: Redis) -> Index:
-        return self._index if self._coordinated else replace(self._index, tag=self._cluster.tag_at(client))
 
 
 async def _coordinated(cluster: Cluster) -> bool:

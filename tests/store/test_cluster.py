@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from memagent.errors import MemagentError
 from memagent.memory import Scope, ScopeKind, Source
 from memagent.store import CONSENT, DeleteMemory, Limits, SetMemory
-from memagent.store.redis import RedisStore
 from memagent.store.trips import groups
 from tests.store.desk import EMBEDDER, Desk, at, direction, keys, near, opened, used
 
@@ -23,6 +22,7 @@ if TYPE_CHECKING:
     from benchmarks.local_cluster import LocalCluster
     from memagent.memory import Memory
     from memagent.store import Recalled
+    from memagent.store.redis import RedisStore
 
 pytestmark = pytest.mark.xdist_group("cluster")
 
