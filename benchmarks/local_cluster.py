@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import random
 import socket
 import subprocess
 from dataclasses import dataclass, field
@@ -206,19 +207,15 @@ class LocalCluster:
 
 
 def free_ports(count: int) -> list[int]:
-    """Ports whose neighbour above is free too, for the cluster's own talk."""
-    taken: list[socket.socket] = []
+    """Ports whose neighbour above is free too, for the cluster's own talk; below those that the system gives to clients."""
     found: list[int] = []
-    while len(found) < count:
-        one, two = socket.socket(), socket.socket()
-        taken += [one, two]
-        one.bind(("127.0.0.1", 0))
-        port = one.getsockname()[1]
-        with contextlib.suppress(OSError, OverflowError):
+    for port in random.sample(range(20_000, 32_000, 2), k=6_000):
+        with socket.socket() as one, socket.socket() as two, contextlib.suppress(OSError):
+            one.bind(("127.0.0.1", port))
             two.bind(("127.0.0.1", port + 1))
             found.append(port)
-    for each in taken:
-        each.close()
+        if len(found) == count:
+            break
     return found
 
 

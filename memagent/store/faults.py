@@ -56,7 +56,7 @@ _SAID: tuple[tuple[tuple[str, ...], type[StoreFault], str], ...] = (
     (
         ("CLUSTERDOWN", "MASTERDOWN", "TRYAGAIN", "TryAgainError", "NOREPLICAS", "UNKILLABLE"),
         StoreUnavailable,
-        "Redis has no primary right now: a failover is under way",
+        "Redis has no primary for this right now: a failover is under way, or a slot moves to another shard",
     ),
     (
         ("NOAUTH", "WRONGPASS", "NOPERM", "invalid username-password", "Authentication required"),

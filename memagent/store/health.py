@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from memagent.errors import MemagentError
 from memagent.store import Health
+from memagent.store.connection import cluster_of
 from memagent.store.faults import redis_errors
 
 if TYPE_CHECKING:
@@ -14,13 +16,23 @@ if TYPE_CHECKING:
 
     from redis.asyncio import Redis
 
+    from memagent.store.cluster import Cluster
     from memagent.store.index import Index
+    from memagent.store.shards import Shards
 
 CLOCK_SLACK_S = 60
 """Two clocks this far apart may still call midnight the same minute."""
 
 
-async def examine(client: Redis, index: Index | None, *, now: datetime) -> tuple[Health, ...]:
+async def examine(
+    client: Redis, index: Index | None, shards: Shards | None, *, now: datetime
+) -> tuple[Health, ...]:
+    """Probe a server, or every primary of a cluster."""
+    cluster = cluster_of(client)
+    return await (_cluster(cluster, shards, now=now) if cluster else _server(client, index, now=now))
+
+
+async def _server(client: Redis, index: Index | None, *, now: datetime) -> tuple[Health, ...]:
     """Probe a server; one that does not answer is one failed probe, and the rest is left out."""
     try:
         with redis_errors("asking Redis how it is"):
@@ -48,6 +60,47 @@ async def examine(client: Redis, index: Index | None, *, now: datetime) -> tuple
             "clock", "warning", f"{drift:.0f} s apart", "set both machines' clocks: days are counted in UTC"
         ),
     )
+
+
+async def _cluster(cluster: Cluster, shards: Shards | None, *, now: datetime) -> tuple[Health, ...]:
+    """For each thing the worst that was found of any primary, and how the shards stand together."""
+    try:
+        with redis_errors("asking the Redis cluster how it is"):
+            primaries = await cluster.primaries()
+            replicas = [(await client.info("replication"))["connected_slaves"] for client in primaries]
+            found = [
+                await _server(client, shards.index_at(client) if shards else None, now=now)
+                for client in primaries
+            ]
+    except MemagentError as fault:
+        return (Health("redis", "failed", str(fault), "start it, or correct MEMAGENT_REDIS_URL"),)
+    alone = replicas.count(0)
+    standing = f"{len(primaries)} shards, {sum(replicas)} replicas"
+    together = (
+        Health(
+            "cluster",
+            "warning",
+            f"{standing}; {alone} shards have none",
+            "give every shard a replica: without, a node that dies takes its users' memories along until it is back",
+        )
+        if alone
+        else Health("cluster", "ok", standing)
+    )
+    by_name: dict[str, list[Health]] = {}
+    for number, each in enumerate(found, start=1):
+        for probe in each:
+            by_name.setdefault(probe.name, []).append(replace(probe, found=f"shard {number}: {probe.found}"))
+    return together, *map(_worst, by_name.values())
+
+
+def _worst(probes: Sequence[Health]) -> Health:
+    """One probe for those of all shards: the first of the worst verdict, and how many more there are of it."""
+    worst = max((probe.verdict for probe in probes), key=VERDICTS.index)
+    first, *rest = [probe for probe in probes if probe.verdict == worst]
+    return replace(first, found=f"{first.found} ({len(rest)} more like it)") if rest else first
+
+
+VERDICTS = ("ok", "warning", "failed")
 
 
 def _engine(modules: Sequence[Any]) -> str:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from memagent.errors import IndexDrift
 from memagent.store import Unsearched
+from memagent.store.connection import cluster_of
 from memagent.store.faults import redis_errors
 from memagent.store.keys import embedder_tag, memory_prefix, scope_and_key, scope_id, vector_field
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from redis.asyncio import Redis
 
     from memagent.memory import Scope
+    from memagent.store.shards import Shards
 
 GENERATION = 1
 """Counts up when the definition changes: the new index is then built beside the old one."""
@@ -141,6 +143,17 @@ async def ensure(client: Redis, index: Index, *, missed: bool = False) -> None:
             f"{'; '.join(differences)}. The memories themselves are safe: drop the index with "
             f"`FT.DROPINDEX {index.name}` (without DD) and start again; it is made anew from them"
         )
+
+
+async def prepare(client: Redis, index: Index) -> Shards | None:
+    """Make sure of the index, on one server or on every shard of a cluster; raises what `ensure` does."""
+    cluster = cluster_of(client)
+    if cluster is None:
+        await ensure(client, index)
+        return None
+    from memagent.store.shards import Shards  # noqa: PLC0415  most installations have none
+
+    return await Shards.open(cluster, index)
 
 
 async def until_built(client: Redis, index: Index) -> None:

@@ -1,4 +1,7 @@
-"""The store on Redis: every call is one round trip, every write one script (`store/lua/`); on a cluster recall takes three trips."""
+"""The store on Redis: every call is one round trip, every write one script (`store/lua/`).
+
+On a cluster a recall takes three trips (`store/trips.py`).
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ from memagent.store.connection import CONNECT_TIMEOUT_S, TIMEOUT_S, address_of, 
 from memagent.store.contents import Contents
 from memagent.store.faults import redis_errors
 from memagent.store.health import examine
-from memagent.store.index import Index, ensure, unsearched_in
+from memagent.store.index import Index, prepare, unsearched_in
 from memagent.store.keys import (
     check_prefix,
     consent_key,
@@ -120,14 +123,8 @@ class RedisStore:
         """
         index = Index(check_prefix(prefix), embedder_id, dimensions) if embedder_id else None
         client = await dial(url, timeout_s=timeout_s, connect_timeout_s=connect_timeout_s)
-        cluster, shards = cluster_of(client), None
         try:
-            if index and cluster:
-                from memagent.store.shards import Shards  # noqa: PLC0415  most installations have none
-
-                shards = await Shards.open(cluster, index)
-            elif index:
-                await ensure(client, index)
+            shards = await prepare(client, index) if index else None
         except BaseException:
             await hang_up(client)
             raise
@@ -379,7 +376,7 @@ class RedisStore:
         return counts
 
     async def health(self, *, now: datetime) -> tuple[Health, ...]:
-        return await examine(self.client, self.index, now=now)
+        return await examine(self.client, self.index, self._shards, now=now)
 
     # -- the one door -------------------------------------------------------------------------------------------------
 

@@ -1,11 +1,11 @@
 """The search index on a cluster, and searches that go to the shard of a user.
 
-There are two kinds of query engine. One without a coordinator knows its own shard only and takes an index's name for a key, so
-every shard has an index of its own, under a name whose tag is in one of its slots. All of a user's memories are in one shard,
-so one shard's answer is the whole one. One with a coordinator (Redis 8) has one index over all shards, and whichever node is asked asks
-all of them.
+There are two kinds of query engine. One without a coordinator knows its own shard only and takes an index's name for a key: every
+shard has an index of its own then, under a name whose tag is in one of its slots. All memories of a user are in one shard, so
+one shard's answer is the whole one. One with a coordinator (Redis 8) has one index over all shards, and whichever node is asked
+asks all of them.
 
-An index that is missing is made where it is missed: on a shard that is new, or one that got the slot that another's name is in.
+An index that is missing is made where it is missed: on a shard that is new, or on one that gave away the slot of its index's name.
 """
 
 from __future__ import annotations
@@ -53,9 +53,8 @@ class Shards:
         """Each index, made if it was missing, with a server to ask it: one per shard, or one over all."""
         with redis_errors("looking for the shards"):
             primaries = await self._cluster.primaries()
-            found = [(primaries[0], self._index)]
-            if not self._coordinated:
-                found = [(each, replace(self._index, tag=self._cluster.tag_at(each))) for each in primaries]
+            asked = primaries[:1] if self._coordinated else primaries
+            found = [(client, self.index_at(client)) for client in asked]
         for client, index in found:
             await ensure(client, index)
         return found
@@ -81,6 +80,10 @@ class Shards:
                         raise
                     await ensure(client, index, missed=True)
         raise AssertionError("the last attempt answers or raises")
+
+    def index_at(self, client: Redis) -> Index:
+        """The index that a primary answers from."""
+        return self._index if self._coordinated else replace(self._index, tag=self._cluster.tag_at(client))
 
 
 async def _coordinated(cluster: Cluster) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -117,6 +118,15 @@ def keys(recalled: Recalled) -> list[str]:
 
 def used(recalled: Recalled) -> list[str]:
     return [hit.memory.key for hit in recalled.hits if hit.used]
+
+
+async def found_again(desk: Desk, **query: Any) -> Recalled:
+    """A new index reads what is there in the background; until it has, a search says that it does not count."""
+    while True:
+        found = await desk.chat(1, vector=direction(0), **query)
+        if found.searched:
+            return found
+        await asyncio.sleep(0.02)
 
 
 @asynccontextmanager

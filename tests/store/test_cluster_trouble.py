@@ -11,11 +11,10 @@ import pytest
 from memagent.errors import StoreUnavailable
 from memagent.memory import Scope, ScopeKind
 from memagent.store.connection import at as holder_of
-from tests.store.desk import Desk, direction, near, used
+from tests.store.desk import Desk, direction, found_again, near, used
 
 if TYPE_CHECKING:
     from benchmarks.local_cluster import LocalCluster, Node
-    from memagent.store import Recalled
     from memagent.store.redis import RedisStore
 
 pytestmark = pytest.mark.xdist_group("cluster")
@@ -155,15 +154,6 @@ async def test_a_user_who_moves_to_another_shard_is_found_there(
         assert (await store.get(ALICE, "tea")) is not None
     finally:
         await cluster.move(SLOT, old)
-
-
-async def found_again(desk: Desk) -> Recalled:
-    """A new index reads what is there in the background; until it has, a search says that it does not count."""
-    while True:
-        found = await desk.chat(1, vector=direction(0))
-        if found.searched:
-            return found
-        await asyncio.sleep(0.02)
 
 
 async def another(cluster: LocalCluster) -> Node:

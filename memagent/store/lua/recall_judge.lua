@@ -1,5 +1,5 @@
--- The third of a cluster's three trips, for the scopes of one slot. Every slot gets the engine's answers about all scopes and judges
--- them alike, so all agree on the used set; each shows and counts its own.
+-- The third of a cluster's three trips, for the scopes of one slot. Every slot gets the engine's answers about all scopes and
+-- judges them alike, so all agree on the used set; each shows and counts its own.
 for _, S in ipairs(own) do
   -- Written to since the first trip: what was found then is not what stands now, so it is looked for again.
   if not R.last and stands(S) ~= S.wanted.stands then return cjson.encode({again = true}) end
