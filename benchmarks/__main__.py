@@ -17,7 +17,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 KEPT = ROOT / "build" / "bench"
 
-WITH_MODES = ("turn", "recall", "rest", "decay", "throughput", "beside")
+WITH_MODES = ("turn", "recall", "rest", "decay", "throughput", "beside", "cluster", "size")
 """Those that know `--quick` and `--full`."""
 
 OTHERS: dict[str, tuple[str, ...]] = {
