@@ -25,7 +25,7 @@ from benchmarks import measure
 from benchmarks.local_cluster import NODE_TIMEOUT_MS, LocalCluster
 from benchmarks.measure import Figure, Instant, Known, Reach
 from benchmarks.recall import ASKED, EACH, WORDS
-from benchmarks.turn import Turns, opened
+from benchmarks.turn import CHATS, Turns, opened
 from memagent.errors import StoreUnavailable
 from memagent.memory import Scope, ScopeKind
 from memagent.store import RecallQuery
@@ -41,7 +41,7 @@ USERS = {"quick": 60, "default": 300, "full": 3_000}
 ROUNDS = {"quick": (3, 40), "default": (5, 120), "full": (5, 400)}
 CLIENTS = (1, 8, 32)
 AT_WORK = 8
-CHATS = 8
+TALKING = 8
 TEAM = Scope(ScopeKind.SHARED, "team")
 
 AFTER_S = 0.7
@@ -100,7 +100,9 @@ async def speed(store: RedisStore, users: int, mode: str) -> dict[str, Any]:
         "recall": await timed(lambda at: search(store, [own(at % AT_WORK, users)], at)),
         "several slots": await timed(lambda at: search(store, [own(at % AT_WORK, users), TEAM], at)),
     }
-    turns = Turns(opened(store, Known(EMBEDDER), Instant(EACH)), own(0, users).owner, start=1_000_000)
+    model = Instant(EACH)
+    model.number = start = next(CHATS)
+    turns = Turns(opened(store, Known(EMBEDDER), model), own(0, users).owner, start=start)
     found["turn"] = await measure.timed(turns, rounds=rounds, each=each // 4)
     seconds = 1.0 if mode == "quick" else 3.0
     found["a second"] = {clients: await rate(store, users, clients, seconds) for clients in CLIENTS}
@@ -187,7 +189,7 @@ class Stream:
 
 async def failover(store: RedisStore, servers: LocalCluster, *, kill: bool) -> dict[str, Any]:
     stream = Stream(store, "killed" if kill else "handed")
-    chats = asyncio.gather(*(stream.chat(place) for place in range(CHATS)))
+    chats = asyncio.gather(*(stream.chat(place) for place in range(TALKING)))
     await asyncio.sleep(AFTER_S)
     slot = slot_tag(next(iter(stream.acknowledged)))
     started = perf_counter()

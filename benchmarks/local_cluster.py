@@ -121,6 +121,7 @@ class LocalCluster:
             "cluster-enabled": "yes",
             "cluster-port": port + 1,
             "cluster-node-timeout": NODE_TIMEOUT_MS,
+            "cluster-require-full-coverage": "no",  # a shard without a primary is the trouble of its own users
             "repl-diskless-sync-delay": 0,
             "appendonly": "yes",
             "save": '""',

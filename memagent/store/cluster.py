@@ -45,6 +45,7 @@ class Cluster(RedisCluster):
             socket_timeout=timeout_s,
             socket_connect_timeout=connect_timeout_s,
             retry=Retry(NoBackoff(), RETRIES),
+            require_full_coverage=False,  # the users of other shards go on
             reinitialize_steps=0,  # it would close connections that others are waiting on
             protocol=2,
             **options,
