@@ -2,7 +2,8 @@
 
     ma:m:{u:alice}u::<key>      one memory (hash); `ma:m:` is what the index watches
     ma:<kind>:{u:alice}u::      one per scope: `s` state, `k` keys by creation, `u` last matches, `f` fingerprints,
-                                `h` history, `l` lanes, `i` message ids, `b` + lane: keys by date of last use, `r` + message id: receipts
+                                `h` history, `l` lanes, `i` message ids, `d` what changed lately,
+                                `b` + lane: keys by date of last use, `r` + message id: receipts
     ma:c:{u:alice}              a user's preferences, in the same slot as all scopes of that user
     ma:p:{u:alice}              a user's scopes: the own pool, the partitions of agents, the global one
     ma:<kind>:{u:alice}         a user's turns: `q` ids that wait, `w` lease of the worker, `y` all ids by expiry, `t` + id: one turn
@@ -66,6 +67,7 @@ def script_keys(prefix: str, scope: Scope) -> list[str]:
         f"{prefix}:b:{identity}",
         f"{prefix}:r:{identity}",
         partitions_key(prefix, scope),
+        f"{prefix}:d:{identity}",
     ]
 
 

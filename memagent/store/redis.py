@@ -8,7 +8,17 @@ from uuid import uuid4
 
 from memagent.errors import BadRequest
 from memagent.memory import Scope, ScopeKind, Source
-from memagent.store import CONSENT, Applied, Change, DeleteMemory, Recalled, Standing, Totals, Unsearched
+from memagent.store import (
+    CONSENT,
+    Applied,
+    Change,
+    DeleteMemory,
+    Kept,
+    Recalled,
+    Standing,
+    Totals,
+    Unsearched,
+)
 from memagent.store.connection import CONNECT_TIMEOUT_S, TIMEOUT_S, connect
 from memagent.store.contents import Contents
 from memagent.store.faults import redis_errors
@@ -275,24 +285,16 @@ class RedisStore:
         found = [row for row in rows if key is None or any(state["key"] == key for state in row["states"])]
         return tuple(change_of(row) for row in found[:limit])
 
-    async def receipt(self, scope: Scope, message_id: str) -> Mapping[str, Any] | None:
+    async def receipt(self, scope: Scope, message_id: str) -> Kept | None:
+        name = receipt_key(self.prefix, scope, f"={message_id}")
         with redis_errors("reading a receipt"):
-            text = await self.client.hget(receipt_key(self.prefix, scope, f"={message_id}"), "receipt")
-        return None if text is None else json.loads(text)
-
-    async def receipts(self, scope: Scope, *, limit: int = 50) -> tuple[tuple[str, Mapping[str, Any]], ...]:
-        if limit <= 0:
-            return ()
-        with redis_errors("reading receipts"):
-            names: list[Any] = await self.client.zrevrange(script_keys(self.prefix, scope)[6], 0, -1)
-            ids = [name.decode()[1:] for name in names if name.startswith(b"=")][:limit]
-            pipeline = self.client.pipeline(transaction=False)
-            for message_id in ids:
-                pipeline.hget(receipt_key(self.prefix, scope, f"={message_id}"), "receipt")
-            texts = await pipeline.execute() if ids else []
-        return tuple(
-            (name, json.loads(text)) for name, text in zip(ids, texts, strict=True) if text is not None
-        )
+            text, applied = await self.client.hmget(name, ["receipt", "applied"])
+        if text is None:
+            return None
+        if applied is None:
+            return Kept(json.loads(text), None)
+        came = applied_of(json.loads(applied), embedder=self._embedder, dormant_after_days=None)
+        return Kept(json.loads(text), came)
 
     async def save_receipt(self, scope: Scope, message_id: str, receipt: Mapping[str, Any]) -> None:
         request = {

@@ -167,7 +167,7 @@ def totals_of(row: Mapping[str, Any]) -> Totals:
     return Totals(tokens=int(row["tokens"]), entries=int(row["entries"]))
 
 
-def applied_of(answer: Mapping[str, Any], *, embedder: str, dormant_after_days: int) -> Applied:
+def applied_of(answer: Mapping[str, Any], *, embedder: str, dormant_after_days: int | None) -> Applied:
     outcomes = tuple(
         EditOutcome(
             key=row["key"],

@@ -58,12 +58,34 @@ local function all_active()
   return not R.decay or R.emb == NO_EMBEDDER
 end
 
--- Active memories as they stand before this search's own counting (T25); none if the caller has them already.
+-- Those of these memories that are active, and the keys of those that are not.
+local function only_changed(S, keys)
+  local active, gone, seen = {}, {}, {}
+  for _, lane in ipairs(S.visible) do seen[lane.n] = lane end
+  for _, key in ipairs(keys) do
+    local memory = load(S, key)
+    local lane = memory and seen[memory.lane]
+    local stamp = lane and tonumber(redis.call('ZSCORE', lane.set, key))
+    if stamp and (all_active() or stamp >= dormant_before(lane, R.days)) then
+      active[#active + 1] = view(S, memory, stamp)
+    else
+      gone[#gone + 1] = key
+    end
+  end
+  return active, gone
+end
+
+-- Active memories as they stand before this search's own counting (T25); of one that the caller has already, what changed since.
 local function prefix_of(S)
-  local mark = redis.call('HGET', S.state, 'mark') or '0'
-  local answer = {mark = mark .. '/' .. S.numbers .. '/' .. (all_active() and 'all' or whole(R.days))}
-  if answer.mark == S.wanted.known then
+  local sight = '/' .. S.numbers .. '/' .. (all_active() and 'all' or whole(R.days))
+  local answer, known = {mark = mark_of(S) .. sight}, S.wanted.known or ''
+  if answer.mark == known then
     answer.same = true
+    return answer
+  end
+  local since = string.sub(known, -#sight) == sight and changed_since(S, string.sub(known, 1, -#sight - 1))
+  if since then
+    answer.active, answer.gone = only_changed(S, since)
     return answer
   end
   answer.active = {}
@@ -160,9 +182,10 @@ end
 
 -- Counts this date for what was searched and takes the used ones back to zero (T02 to T04, T13).
 local function count(used)
-  local moved = {}
+  local dated, back = {}, {}
   for _, S in ipairs(scopes) do
-    for _, lane in ipairs(S.searched) do moved[S] = tick(S, lane, R.today) or moved[S] end
+    back[S] = {}
+    for _, lane in ipairs(S.searched) do dated[S] = tick(S, lane, R.today) or dated[S] end
   end
   for _, hit in ipairs(used) do
     local S = hit.scope
@@ -170,13 +193,13 @@ local function count(used)
     local lane = n and lanes_of(S)[n]
     if lane then
       local stamp = tonumber(redis.call('ZSCORE', lane.set, hit.key))
-      moved[S] = moved[S] or stamp < dormant_before(lane, R.days)
+      if stamp < dormant_before(lane, R.days) then back[S][#back[S] + 1] = hit.key end
       enter(lane, hit.key, stamp_today(lane, R.today))
       redis.call('ZADD', S.matched, 'GT', whole(R.now), hit.key)
     end
   end
-  for S in pairs(moved) do
-    if moved[S] then changed(S) end
+  for _, S in ipairs(scopes) do
+    if dated[S] then changed(S) elseif #back[S] > 0 then changed(S, back[S]) end
   end
 end
 
