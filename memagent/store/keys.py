@@ -20,6 +20,7 @@ key as it is, any characters, but for `%` and NUL, which are written `%25` and `
 from __future__ import annotations
 
 import hashlib
+from functools import lru_cache
 from typing import TYPE_CHECKING
 from urllib.parse import quote, unquote
 
@@ -56,11 +57,12 @@ def scope_from_id(text: str) -> Scope:
     )
 
 
-def script_keys(prefix: str, scope: Scope) -> list[str]:
+@lru_cache(maxsize=4096)
+def script_keys(prefix: str, scope: Scope) -> tuple[str, ...]:
     """Keys and key prefixes of one scope, in the order in which `lua/scope.lua` names them."""
     identity = scope_id(scope)
     kept = [f"{prefix}:{kind}:{identity}" for kind in _PER_SCOPE]
-    return [
+    return (
         *kept,
         consent_key(prefix, scope),
         memory_prefix(prefix) + identity,
@@ -68,7 +70,7 @@ def script_keys(prefix: str, scope: Scope) -> list[str]:
         f"{prefix}:r:{identity}",
         partitions_key(prefix, scope),
         f"{prefix}:d:{identity}",
-    ]
+    )
 
 
 def memory_prefix(prefix: str) -> str:

@@ -38,6 +38,11 @@ class Prefix:
     merged: tuple[Memory, ...]
     etag: str
 
+    def active(self, scope: int, key: str) -> Memory | None:
+        """One memory of the scope at this place, unless it is dormant."""
+        row = self.parts[scope].get(key)
+        return row.memory if row else None
+
 
 class Prefixes:
     """The most recently used prefixes by the scopes that they are made of."""

@@ -161,8 +161,9 @@ class RedisStore:
         view = {"embedder": self._embedder, "dormant_after_days": days}
         prefix = self._prefixes.merged(scopes, answer["scopes"], known, view)
         hits = tuple(
-            hit_of(row, scopes[row["scope"] - 1], embedder=self._embedder, query=query)
+            hit_of(row, scopes[at], prefix.active(at, row["memory"]["key"]), view)
             for row in answer["hits"]
+            for at in (row["scope"] - 1,)
         )
         return Recalled(
             prefix.merged, hits, bool(answer["searched"]), prefix.etag, total_tokens=int(answer["tokens"])
@@ -193,9 +194,11 @@ class RedisStore:
         )
         request = {**self._write_request(scope, limits, now, message_id), "by_hand": by_hand}
         request["edits"], vectors = edit_rows(edits, dimensions, attempt=request["attempt"], now=now)
+        blobs = vectors
         if receipt is not None and message_id is not None:
-            request["receipt"] = dumps(receipt)
-        answer = await self._run("apply", [scope], request, vectors, doing="writing memories")
+            blobs = [*vectors, dumps(receipt).encode()]
+            request["receipt"] = len(blobs) + 1
+        answer = await self._run("apply", [scope], request, blobs, doing="writing memories")
         return applied_of(answer, embedder=self._embedder, dormant_after_days=limits.dormant_after_days)
 
     async def undo(

@@ -1,4 +1,4 @@
--- All edits of one message, in order, in one step. ARGV[1] is the request, the rest are the vectors it numbers.
+-- All edits of one message, in order, in one step. ARGV[1] is the request, the rest are the vectors it numbers, and the receipt.
 local R = cjson.decode(ARGV[1])
 local S = scope_at(0, R.scope, R.kind)
 
@@ -172,6 +172,6 @@ for i, edit in ipairs(R.edits) do outcomes[i] = edit.op == 'set' and set(edit) o
 if #touched > 0 then changed(S, touched) end
 local result = {outcomes = outcomes, forgotten = forgotten, totals = totals(S)}
 local fields = {'applied', cjson.encode(result), 'attempt', R.attempt}
-if R.receipt then fields[5], fields[6] = 'receipt', R.receipt end
+if R.receipt then fields[5], fields[6] = 'receipt', ARGV[R.receipt] end
 settle(S, R, fields)
 return cjson.encode(result)

@@ -58,6 +58,10 @@ local function all_active()
   return not R.decay or R.emb == NO_EMBEDDER
 end
 
+local function is_active(lane, stamp)
+  return all_active() or stamp >= dormant_before(lane, R.days)
+end
+
 -- Those of these memories that are active, and the keys of those that are not.
 local function only_changed(S, keys)
   local active, gone, seen = {}, {}, {}
@@ -66,7 +70,7 @@ local function only_changed(S, keys)
     local memory = load(S, key)
     local lane = memory and seen[memory.lane]
     local stamp = lane and tonumber(redis.call('ZSCORE', lane.set, key))
-    if stamp and (all_active() or stamp >= dormant_before(lane, R.days)) then
+    if stamp and is_active(lane, stamp) then
       active[#active + 1] = view(S, memory, stamp)
     else
       gone[#gone + 1] = key
@@ -203,6 +207,15 @@ local function count(used)
   end
 end
 
+-- What a hit says of its memory: what the caller has in the prefix is not sent again.
+local function told(S, key)
+  local lane = lanes_of(S)[redis.call('HGET', name_of(S, key), 'lane')]
+  local stamp = tonumber(redis.call('ZSCORE', lane.set, key))
+  local matched = redis.call('ZSCORE', S.matched, key)
+  if not is_active(lane, stamp) then return view(S, load(S, key), stamp, matched) end
+  return {key = key, unused = unused_days(lane, stamp), matched = matched or ''}
+end
+
 for _, S in ipairs(scopes) do see_lanes(S) end
 
 local answer = {scopes = {}, hits = {}, searched = false, tokens = 0}
@@ -217,7 +230,7 @@ if R.search then
   judge(hits)
   for i, hit in ipairs(hits) do
     if i > R.hits and not hit.used then break end
-    answer.hits[i] = {scope = hit.scope.order, memory = view(hit.scope, load(hit.scope, hit.key)), score = hit.score,
+    answer.hits[i] = {scope = hit.scope.order, memory = told(hit.scope, hit.key), score = hit.score,
       vector = hit.vector, lexical = hit.lexical, used = hit.used, reason = hit.reason}
     if hit.used then used[#used + 1] = hit end
   end
