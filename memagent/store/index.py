@@ -110,9 +110,9 @@ def with_terms(query: str, terms: Sequence[str]) -> str:
 
 @lru_cache(maxsize=16_384)
 def _escaped(term: str) -> str:
-    from redisvl.utils.token_escaper import TokenEscaper  # noqa: PLC0415  see Index.nearest
+    from redisvl.query.filter import Tag  # noqa: PLC0415  see Index.nearest
 
-    return str(TokenEscaper().escape(term))
+    return str(Tag("terms") == term).removeprefix("@terms:{").removesuffix("}")
 
 
 def query_terms(terms: Sequence[str]) -> list[str]:
