@@ -112,7 +112,8 @@ def with_terms(query: str, terms: Sequence[str]) -> str:
 def _escaped(term: str) -> str:
     from redisvl.query.filter import Tag  # noqa: PLC0415  see Index.nearest
 
-    return str(Tag("terms") == term).removeprefix("@terms:{").removesuffix("}")
+    escaped = str(Tag("terms") == term).removeprefix("@terms:{").removesuffix("}")
+    return re.sub("[_`]", r"\\\g<0>", escaped)  # a term of one of these alone would be a syntax error
 
 
 def query_terms(terms: Sequence[str]) -> list[str]:
