@@ -200,14 +200,19 @@ def hit_of(row: Mapping[str, Any], scope: Scope, active: Memory | None, view: Ma
     told = row["memory"]
     return Hit(
         scope=scope,
-        memory=memory_of(told, **view)
-        if active is None
-        else replace(active, unused_days=int(told["unused"]), last_matched_at=_matched(told)),
+        memory=memory_of(told, **view) if active is None else _counted(active, told),
         score=float(row["score"]),
         parts={"vector": float(row["vector"]), "lexical": float(row["lexical"])},
         used=bool(row["used"]),
         reason=row["reason"],
     )
+
+
+def _counted(memory: Memory, told: Mapping[str, Any]) -> Memory:
+    unused, matched = int(told["unused"]), _matched(told)
+    if (unused, matched) == (memory.unused_days, memory.last_matched_at):
+        return memory
+    return replace(memory, unused_days=unused, last_matched_at=matched)
 
 
 def change_of(row: Mapping[str, Any]) -> Change:
