@@ -15,6 +15,7 @@ import sys
 import tempfile
 import time
 from contextlib import AsyncExitStack, asynccontextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +31,7 @@ PAUSE_S = 1
 TAIL_S = 0.15
 """Topics and entities of what was learned come after it can be found; a chat's next turn is later than that."""
 PATIENCE_S = 20
+START_S = 60
 
 
 class WithAgentMemoryServer:
@@ -40,14 +42,17 @@ class WithAgentMemoryServer:
 
     async def count(self, user: str) -> int:
         """How many of a user's memories its index holds."""
-        asked = ("FT.SEARCH", "memory_records", f"@user_id:{{{user}}}", "LIMIT", 0, 0)
+        return int((await self._index(user, "LIMIT", 0, 0))[0])
+
+    async def _index(self, user: str, *rest: str | int) -> list[Any]:
+        """What the index says of a user; straight from Redis, so that asking costs its server nothing."""
+        asked = ("FT.SEARCH", "memory_records", f"@user_id:{{{user}}}", *rest)
         try:
-            found = await self.redis.execute_command(*asked, "PARAMS", 2, "note", OURS, "DIALECT", 2)
+            return list(await self.redis.execute_command(*asked, "PARAMS", 2, "note", OURS, "DIALECT", 2))
         except Exception as error:
             if "no such index" in str(error).lower():  # it is made with the first memory
-                return 0
+                return [0]
             raise
-        return int(found[b"total_results"] if isinstance(found, dict) else found[0])
 
     async def found(self, user: str, number: int, patience_s: float) -> bool:
         """Whether the index comes to hold that many within the time."""
@@ -98,14 +103,9 @@ class WithAgentMemoryServer:
         await asyncio.sleep(TAIL_S)
 
     async def texts(self, user: str) -> list[str]:
-        found: list[str] = []
-        while True:
-            page = await self.client.search_long_term_memory(
-                "", user_id={"eq": user}, limit=100, offset=len(found)
-            )
-            found += [each.text for each in page.memories]
-            if len(page.memories) < 100:
-                return found
+        """From the index: pages of its own listing have no order, so that some memories come twice and others never."""
+        found = await self._index(user, "RETURN", 1, "text", "LIMIT", 0, 10_000)
+        return [fields[1].decode() for fields in found[2::2]]
 
 
 def free_port() -> int:
@@ -133,6 +133,9 @@ async def client_of(given: dict[str, Any], **settings: str) -> AsyncIterator[Mem
         "EMBEDDING_MODEL": "openai/text-embedding-3-small",
         "REDISVL_VECTOR_DIMENSIONS": str(given["dimensions"]),
         "DISABLE_AUTH": "true",
+        # Both would be downloads; litellm's wheel holds a copy of each.
+        "LITELLM_LOCAL_MODEL_COST_MAP": "true",
+        "TIKTOKEN_CACHE_DIR": str(tokenizers()),
         "EXTRACTION_DEBOUNCE_SECONDS": str(PAUSE_S),
         # The invented sentences are much alike to a hashed embedder: merging them is not what is measured.
         "DEDUPLICATION_DISTANCE_THRESHOLD": "0.02",
@@ -146,18 +149,31 @@ async def client_of(given: dict[str, Any], **settings: str) -> AsyncIterator[Mem
             *command, "--host", "127.0.0.1", "--port", str(port), env=environ, stdout=output, stderr=output
         )
     try:
-        async with asyncio.timeout(90):
+        async with asyncio.timeout(START_S):
             while not await answers(port):
                 if process.returncode is not None:
-                    raise RuntimeError(f"its server stopped: {log.read_text().strip().splitlines()[-1]}")
+                    raise RuntimeError("its server stopped")
                 await asyncio.sleep(0.1)
         async with MemoryAPIClient(MemoryClientConfig(base_url=f"http://127.0.0.1:{port}")) as client:
             yield client
+    except Exception as error:
+        raise RuntimeError(f"{error}; its server said at last: {last_words(log)}") from error
     finally:
         if process.returncode is None:
             process.send_signal(signal.SIGTERM)
             await process.wait()
         log.unlink()
+
+
+def tokenizers() -> Path:
+    package = find_spec("litellm")
+    return Path(package.origin).parent / "litellm_core_utils" / "tokenizers" if package else Path()
+
+
+def last_words(log: Path) -> str:
+    """The last line of a log that names an error, or else the last."""
+    lines = [line.strip() for line in log.read_text(errors="replace").splitlines() if line.strip()]
+    return ([line for line in lines if "Error" in line] or lines or ["nothing"])[-1]
 
 
 async def answers(port: int) -> bool:
@@ -173,7 +189,7 @@ async def answers(port: int) -> bool:
 async def opened(given: dict[str, Any]) -> AsyncIterator[WithAgentMemoryServer]:
     from redis.asyncio import Redis
 
-    redis = Redis.from_url(given["redis_url"])
+    redis = Redis.from_url(given["redis_url"], protocol=2)
     async with client_of(given) as client, redis:
         yield WithAgentMemoryServer(client, redis, given)
 
