@@ -66,7 +66,7 @@ class Mode:
 
 MODES = {
     "quick": Mode((100,), 10, 30, 120),
-    "default": Mode((1_000,), 24, 100, 180),
+    "default": Mode((1_000,), 21, 100, 180),
     "full": Mode((100, 10_000), 100, 300, 900),
 }
 
@@ -104,7 +104,13 @@ class AgentMemoryServerLearns(Learns):
     """It asks for memories, then for their topics, then for their entities."""
 
     def json(self, said: str) -> dict[str, Any]:
-        memory = {"type": "semantic", "text": said, "topics": ["notes"], "entities": ["User"], "event_date": None}
+        memory = {
+            "type": "semantic",
+            "text": said,
+            "topics": ["notes"],
+            "entities": ["User"],
+            "event_date": None,
+        }
         return {"memories": [memory], "topics": ["notes"], "entities": ["User"]}
 
 
@@ -217,7 +223,9 @@ def figures(answer: dict[str, Any], requests: Sequence[Recorded]) -> dict[str, A
         "learn_commands": round(sum(answer["commands"]["learn"].values()) / COUNTED, 1),
         "embedding_calls": round(sum(each.path.endswith("/embeddings") for each in both) / COUNTED, 1),
         "model_calls": round(len(chats) / COUNTED, 1),
-        "prompt_chars": round(sum(len(json.dumps(each.body, ensure_ascii=False)) for each in chats) / COUNTED),
+        "prompt_chars": round(
+            sum(len(json.dumps(each.body, ensure_ascii=False)) for each in chats) / COUNTED
+        ),
         "commands": answer["commands"],
         **{key: answer[key] for key in ("kept", "told", "cold_kept", "cold_told")},
     }
@@ -228,7 +236,18 @@ def thirds(values: list[float]) -> list[list[float]]:
     return [part for part in (values[:third], values[third : 2 * third], values[2 * third :]) if part]
 
 
-HEAD = ("", "search ms", "learn ms", "turn ms", "Redis commands", "embeddings", "model calls", "prompt chars", "kept", "kept cold")
+HEAD = (
+    "",
+    "search ms",
+    "learn ms",
+    "turn ms",
+    "Redis commands",
+    "embeddings",
+    "model calls",
+    "prompt chars",
+    "kept",
+    "kept cold",
+)
 
 
 def row(name: str, each: dict[str, Any] | str) -> list[Any]:

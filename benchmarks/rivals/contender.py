@@ -15,7 +15,7 @@ import urllib.request
 from contextlib import AbstractAsyncContextManager, suppress
 from dataclasses import dataclass
 from socket import AF_UNIX, socket
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -159,7 +159,7 @@ class _Monitor:
         self._path = redis_url.removeprefix("unix://")
         self._marks = 0
 
-    def __enter__(self) -> _Monitor:
+    def __enter__(self) -> Self:
         self._watch, self._speak = socket(AF_UNIX), socket(AF_UNIX)
         for each in (self._watch, self._speak):
             each.connect(self._path)

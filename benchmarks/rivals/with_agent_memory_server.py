@@ -72,9 +72,7 @@ class WithAgentMemoryServer:
             )
         wanted = await self.count(user) + len(texts)
         held = [
-            ClientMemoryRecord(
-                text=text, user_id=user, memory_type="semantic", discrete_memory_extracted="t"
-            )
+            ClientMemoryRecord(text=text, user_id=user, memory_type="semantic", discrete_memory_extracted="t")
             for text in texts
         ]
         await self.filler.create_long_term_memory(held, deduplicate=False)
@@ -92,7 +90,9 @@ class WithAgentMemoryServer:
         before = await self.count(user)
         said = [MemoryMessage(role=each["role"], content=each["content"]) for each in messages]
         started = time.perf_counter()
-        await self.client.put_working_memory(turn, WorkingMemory(session_id=turn, user_id=user, messages=said))
+        await self.client.put_working_memory(
+            turn, WorkingMemory(session_id=turn, user_id=user, messages=said)
+        )
         answered = (time.perf_counter() - started) * 1000
         await asyncio.sleep(PAUSE_S)
         kept = await self.found(user, before + 1, PATIENCE_S)
@@ -143,26 +143,29 @@ async def client_of(given: dict[str, Any], **settings: str) -> AsyncIterator[Mem
         **settings,
     }
     command = (str(Path(sys.executable).with_name("agent-memory")), "api", "--task-backend=asyncio")
-    log = Path(tempfile.gettempdir(), f"bench-agent-memory-server-{port}.log")
-    with log.open("wb") as output:
+    with tempfile.NamedTemporaryFile(prefix="bench-agent-memory-server-") as log:
         process = await asyncio.create_subprocess_exec(
-            *command, "--host", "127.0.0.1", "--port", str(port), env=environ, stdout=output, stderr=output
+            *command, "--host", "127.0.0.1", "--port", str(port), env=environ, stdout=log, stderr=log
         )
-    try:
-        async with asyncio.timeout(START_S):
-            while not await answers(port):
-                if process.returncode is not None:
-                    raise RuntimeError("its server stopped")
-                await asyncio.sleep(0.1)
-        async with MemoryAPIClient(MemoryClientConfig(base_url=f"http://127.0.0.1:{port}")) as client:
-            yield client
-    except Exception as error:
-        raise RuntimeError(f"{error}; its server said at last: {last_words(log)}") from error
-    finally:
-        if process.returncode is None:
-            process.send_signal(signal.SIGTERM)
-            await process.wait()
-        log.unlink()
+        try:
+            await ready(process, port)
+            async with MemoryAPIClient(MemoryClientConfig(base_url=f"http://127.0.0.1:{port}")) as client:
+                yield client
+        except Exception as error:
+            raise RuntimeError(f"{error}; its server said at last: {last_words(log.name)}") from error
+        finally:
+            if process.returncode is None:
+                process.send_signal(signal.SIGTERM)
+                await process.wait()
+
+
+async def ready(process: asyncio.subprocess.Process, port: int) -> None:
+    """Return when the server answers; raises `RuntimeError` when it stopped, `TimeoutError` when it takes too long."""
+    async with asyncio.timeout(START_S):
+        while not await answers(port):
+            if process.returncode is not None:
+                raise RuntimeError("it does not start")
+            await asyncio.sleep(0.1)
 
 
 def tokenizers() -> Path:
@@ -170,9 +173,9 @@ def tokenizers() -> Path:
     return Path(package.origin).parent / "litellm_core_utils" / "tokenizers" if package else Path()
 
 
-def last_words(log: Path) -> str:
+def last_words(log: str) -> str:
     """The last line of a log that names an error, or else the last."""
-    lines = [line.strip() for line in log.read_text(errors="replace").splitlines() if line.strip()]
+    lines = [line.strip() for line in Path(log).read_text(errors="replace").splitlines() if line.strip()]
     return ([line for line in lines if "Error" in line] or lines or ["nothing"])[-1]
 
 

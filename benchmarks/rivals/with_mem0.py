@@ -20,7 +20,11 @@ HOME = tempfile.mkdtemp(prefix="bench-mem0-")
 os.environ |= {"MEM0_TELEMETRY": "False", "MEM0_DIR": HOME, "OPENAI_API_KEY": "key", "NLTK_DATA": HOME}
 
 # Its keyword search reads NLTK's stop words, which are a download that it asks for at every search; a few of them do here.
-STOP_WORDS = "a an and are at for in is it of on or the their to what when with"
+words = Path(HOME, "corpora", "stopwords")
+words.mkdir(parents=True)
+(words / "english").write_text(
+    "a an and are at for in is it of on or the their to what when with".replace(" ", "\n")
+)
 
 
 class WithMem0:
@@ -47,9 +51,6 @@ class WithMem0:
 
 @asynccontextmanager
 async def opened(given: dict[str, Any]) -> AsyncIterator[WithMem0]:
-    words = Path(HOME, "corpora", "stopwords")
-    words.mkdir(parents=True)
-    (words / "english").write_text(STOP_WORDS.replace(" ", "\n"))
     import nltk
     from mem0 import Memory
 
