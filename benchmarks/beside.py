@@ -28,7 +28,7 @@ import shutil
 import signal
 import sys
 import tempfile
-from contextlib import asynccontextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -51,7 +51,9 @@ OURS = "memagent"
 EACH = 100
 """Memories of every user, the one who speaks among them."""
 COLD = 10
-WARM, COUNTED = 3, 3
+WARM, ROUNDS, COUNTED = 3, 3, 3
+ANSWER = "beside: "
+"""In front of what a library's process answers (rivals/contender.py)."""
 MARK = "Note this down: "
 
 
@@ -60,14 +62,16 @@ class Mode:
     sizes: tuple[int, ...]
     """Memories in the store, of all users."""
     turns: int
+    """Of every round, like the searches after them."""
     searches: int
     patience_s: float
+    """For any one answer of a library."""
 
 
 MODES = {
-    "quick": Mode((100,), 10, 30, 120),
-    "default": Mode((1_000,), 21, 100, 180),
-    "full": Mode((100, 10_000), 100, 300, 900),
+    "quick": Mode((100,), 4, 10, 60),
+    "default": Mode((1_000,), 7, 40, 120),
+    "full": Mode((100, 10_000), 30, 100, 900),
 }
 
 
@@ -157,11 +161,45 @@ def held(size: int) -> dict[str, list[str]]:
     return {"user": measure.facts(EACH, seed=0), **others}
 
 
-async def run(name: str, mode: Mode, size: int) -> dict[str, Any] | str:
-    """Figures of one library, or why there are none."""
+@dataclass(frozen=True, slots=True)
+class Player:
+    """One library in a process of its own, with a Redis and a scripted endpoint of its own."""
+
+    process: asyncio.subprocess.Process
+    said: Path
+    """What it wrote to standard error."""
+    server: ScriptedServer
+    patience_s: float
+
+    def give(self, job: dict[str, Any]) -> None:
+        assert self.process.stdin is not None
+        self.process.stdin.write(f"{json.dumps(job)}\n".encode())
+
+    async def ask(self, word: str) -> dict[str, Any]:
+        """Its answer to a word; raises `RuntimeError` with a line on why there is none."""
+        reader, writer = self.process.stdout, self.process.stdin
+        assert reader is not None
+        assert writer is not None
+        try:
+            async with asyncio.timeout(self.patience_s):
+                writer.write(f"{word}\n".encode())
+                await writer.drain()
+                while answer := (await reader.readline()).decode():
+                    if answer.startswith(ANSWER):
+                        return json.loads(answer.removeprefix(ANSWER))  # type: ignore[no-any-return]
+        except TimeoutError:
+            raise RuntimeError(f"no answer within {self.patience_s:.0f} s") from None
+        except ConnectionError:
+            pass
+        raise RuntimeError((self.said.read_text().strip() or "without a word").splitlines()[-1][:200])
+
+
+@asynccontextmanager
+async def player(name: str, mode: Mode, size: int) -> AsyncIterator[Player]:
+    """A library that is ready for its first round; raises `RuntimeError` with a line on why there is none."""
     python = Path(sys.executable) if name == OURS else RIVALS / name / "bin" / "python"
     if not python.exists():
-        return f"not installed in {python.parent.parent.relative_to(ROOT)}"
+        raise RuntimeError(f"not installed in {python.parent.parent.relative_to(ROOT)}")
     async with redis_with_json() as url, ScriptedServer(CONTENDERS[name]()) as server:
         given = {
             "redis_url": url,
@@ -169,40 +207,31 @@ async def run(name: str, mode: Mode, size: int) -> dict[str, Any] | str:
             "dimensions": DEFAULT_DIMENSIONS,
             "held": held(size),
             "cold": conversation(1_000, COLD),
-            "turns": conversation(0, WARM + mode.turns + COUNTED),
+            "turns": conversation(0, WARM + ROUNDS * mode.turns + COUNTED),
             "warm": WARM,
-            "counted": COUNTED,
-            "searches": mode.searches,
+            "turns_a_round": mode.turns,
+            "searches_a_round": mode.searches,
         }
-        try:
-            answer = await played(python, name, given, mode.patience_s)
-        except RuntimeError as error:
-            return f"failed: {error}"
-        return figures(answer, server.requests)
+        with tempfile.NamedTemporaryFile(prefix=f"bench-{name}-") as said:
+            process = await asyncio.create_subprocess_exec(
+                str(python), str(ROOT / "benchmarks" / "rivals" / f"with_{name}.py"),
+                stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=said,
+                cwd=tempfile.gettempdir(), start_new_session=True,
+                env={"PATH": os.environ["PATH"], "HOME": tempfile.gettempdir(), "PYTHONPATH": str(ROOT) if name == OURS else ""},
+            )  # fmt: skip
+            try:
+                opened = Player(process, Path(said.name), server, mode.patience_s)
+                opened.give(given)
+                yield opened
+            finally:
+                with suppress(ProcessLookupError):  # What it started goes with it.
+                    os.killpg(process.pid, signal.SIGKILL)
+                await process.wait()
 
 
-async def played(python: Path, name: str, given: dict[str, Any], patience_s: float) -> dict[str, Any]:
-    """What one library's process prints; raises `RuntimeError` with a line on why it printed nothing."""
-    process = await asyncio.create_subprocess_exec(
-        str(python), str(ROOT / "benchmarks" / "rivals" / f"with_{name}.py"),
-        stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
-        cwd=tempfile.gettempdir(), start_new_session=True,
-        env={"PATH": os.environ["PATH"], "HOME": tempfile.gettempdir(), "PYTHONPATH": str(ROOT) if name == OURS else ""},
-    )  # fmt: skip
-    try:
-        async with asyncio.timeout(patience_s):
-            out, errors = await process.communicate(json.dumps(given).encode())
-    except TimeoutError:
-        raise RuntimeError(f"no end after {patience_s:.0f} s") from None
-    finally:
-        with suppress(ProcessLookupError):  # What it started goes with it.
-            os.killpg(process.pid, signal.SIGKILL)
-    if process.returncode:
-        raise RuntimeError((errors.decode().strip() or "without a word").splitlines()[-1][:200])
-    return json.loads(out.decode().splitlines()[-1])  # type: ignore[no-any-return]
-
-
-def figures(answer: dict[str, Any], requests: Sequence[Recorded]) -> dict[str, Any]:
+def figures(
+    rounds: list[dict[str, Any]], rest: dict[str, Any], requests: Sequence[Recorded]
+) -> dict[str, Any]:
     asked: dict[str, list[Recorded]] = {"search": [], "learn": []}
     phase = "end"
     for request in requests:
@@ -210,30 +239,53 @@ def figures(answer: dict[str, Any], requests: Sequence[Recorded]) -> dict[str, A
             phase = request.path.rpartition("/")[2]
         elif phase in asked:
             asked[phase].append(request)
-    both = [*asked["search"], *asked["learn"]]
+    both, counted = [*asked["search"], *asked["learn"]], rest.pop("counted")
     chats = [request for request in both if request.path.endswith("/chat/completions")]
-    found = {
-        each: Figure.of(thirds(answer[f"{each}_ms"]))
-        for each in ("search", "learn", "turn", "answered")
-        if answer[f"{each}_ms"]
-    }
+    characters = sum(len(json.dumps(each.body, ensure_ascii=False)) for each in chats)
+    commands = {phase: sum(rest["commands"][phase].values()) for phase in asked}
     return {
-        **found,
-        "search_commands": round(sum(answer["commands"]["search"].values()) / COUNTED, 1),
-        "learn_commands": round(sum(answer["commands"]["learn"].values()) / COUNTED, 1),
-        "embedding_calls": round(sum(each.path.endswith("/embeddings") for each in both) / COUNTED, 1),
-        "model_calls": round(len(chats) / COUNTED, 1),
-        "prompt_chars": round(
-            sum(len(json.dumps(each.body, ensure_ascii=False)) for each in chats) / COUNTED
-        ),
-        "commands": answer["commands"],
-        **{key: answer[key] for key in ("kept", "told", "cold_kept", "cold_told")},
+        **{what: Figure.of([each[what] for each in rounds]) for what in rounds[0] if rounds[0][what]},
+        **{f"{phase}_commands": round(number / counted, 1) for phase, number in commands.items()},
+        "embedding_calls": round(sum(each.path.endswith("/embeddings") for each in both) / counted, 1),
+        "model_calls": round(len(chats) / counted, 1),
+        "prompt_chars": round(characters / counted),
+        **rest,
     }
 
 
-def thirds(values: list[float]) -> list[list[float]]:
-    third = max(1, len(values) // 3)
-    return [part for part in (values[:third], values[third : 2 * third], values[2 * third :]) if part]
+async def compare(mode: Mode, size: int) -> dict[str, dict[str, Any] | str]:
+    """Every library's figures, or a line on why it has none. They play round by round, so that a busy minute hits them all."""
+    found: dict[str, dict[str, Any] | str] = {}
+    rests: dict[str, dict[str, Any]] = {}
+    rounds: dict[str, list[dict[str, Any]]] = {}
+    async with AsyncExitStack() as opened:
+        players: dict[str, Player] = {}
+
+        def playing() -> list[str]:
+            return [name for name in players if name not in found]
+
+        async def ask(name: str, word: str) -> dict[str, Any]:
+            try:
+                return await players[name].ask(word)
+            except RuntimeError as error:
+                found[name] = f"failed: {error}"
+                return {}
+
+        for name in CONTENDERS:
+            try:
+                players[name] = await opened.enter_async_context(player(name, mode, size))
+            except RuntimeError as error:
+                found[name] = str(error)
+                continue
+            rests[name] = await ask(name, "prepare")
+        for _ in range(ROUNDS):
+            for name in playing():
+                rounds.setdefault(name, []).append(await ask(name, "round"))
+        for name in playing():
+            rests[name] |= await ask(name, "count")
+        for name in playing():
+            found[name] = figures(rounds[name], rests[name], players[name].server.requests)
+    return {name: found[name] for name in CONTENDERS}
 
 
 HEAD = (
@@ -281,7 +333,7 @@ async def main(mode: str) -> None:
     every: dict[str, Any] = {}
     reach: list[Reach] = []
     for size in MODES[mode].sizes:
-        found = {name: await run(name, MODES[mode], size) for name in CONTENDERS}
+        found = await compare(MODES[mode], size)
         print(f"{size:,} memories in the store, {EACH} of them the user's\n")
         measure.table(HEAD, [row(name, each) for name, each in found.items()])
         every[str(size)] = found

@@ -1,7 +1,7 @@
-"""What every contender does in a process of its own: first turns, fill, turns, searches, and a few turns that are counted.
+"""What every contender does in a process of its own: first turns, a fill, rounds of turns and searches, and turns that are counted.
 
-Only the standard library: each contender's environment holds that library and nothing of ours. The job comes as JSON on standard
-input, the figures go as JSON to the last line of standard output.
+Only the standard library: each contender's environment holds that library and nothing of ours. The job comes as a line of JSON on
+standard input, then one word a line, so that contenders take turns; each is answered by a line on standard output.
 """
 
 from __future__ import annotations
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 USER = "user"
+ANSWER = "beside: "
+"""In front of every answer; whatever else a library prints is not one."""
 OURS = "not-counted"
 """A Redis command with this word in it is the benchmark's own."""
 
@@ -53,93 +55,91 @@ class Contender(Protocol):
 
 
 def play(contender: Callable[[dict[str, Any]], AbstractAsyncContextManager[Contender]]) -> None:
-    given = json.load(sys.stdin)
+    given = json.loads(sys.stdin.readline())
 
-    async def all_of_it() -> dict[str, Any]:
+    async def to_the_end() -> None:
         async with contender(given) as opened:
-            return await _Match(opened, given).played()
+            match = _Match(opened, given)
+            steps = {"prepare": match.prepared, "round": match.round, "count": match.counted}
+            while word := (await asyncio.to_thread(sys.stdin.readline)).strip():
+                print(ANSWER + json.dumps(await steps[word]()), flush=True)
 
-    print(json.dumps(asyncio.run(all_of_it())))
+    asyncio.run(to_the_end())
 
 
 class _Match:
     def __init__(self, contender: Contender, given: dict[str, Any]) -> None:
         self.contender, self.given = contender, given
-        self.searches: list[float] = []
-        self.learns: list[float] = []
-        self.turns: list[float] = []
-        self.answers: list[float] = []
+        self.turns = [(f"turn{number}", turn) for number, turn in enumerate(given["turns"])]
+        self.left = list(self.turns)
+        self.took: dict[str, list[float]] = {}
 
-    async def played(self) -> dict[str, Any]:
+    async def prepared(self) -> dict[str, Any]:
+        """Ten users say something at once in the empty store; then everybody's memories are held, and a few turns warm up."""
         cold = self.given["cold"]
         await asyncio.gather(
             *(self.contender.learn(f"cold{n}", f"cold{n}", turn["messages"]) for n, turn in enumerate(cold))
         )
         await self.contender.settle()
-        cold_kept = sum(
-            [turn["said"] in await self.contender.texts(f"cold{n}") for n, turn in enumerate(cold)]
-        )
+        kept = [turn["said"] in await self.contender.texts(f"cold{n}") for n, turn in enumerate(cold)]
         for user, texts in self.given["held"].items():
             await self.contender.fill(user, texts)
         await self.contender.settle()
-        turns = [(f"turn{n}", turn) for n, turn in enumerate(self.given["turns"])]
-        warm, counted = self.given["warm"], self.given["counted"]
-        for number, (name, turn) in enumerate(turns[: len(turns) - counted]):
-            if number == warm:
-                for kept in (self.searches, self.learns, self.turns, self.answers):
-                    kept.clear()
-            await self._turn(name, turn)
-        for number in range(self.given["searches"]):
-            await self._search(*turns[number % len(turns)])
-        commands = await self._counted(turns[len(turns) - counted :])
+        for _ in range(self.given["warm"]):
+            await self._turn()
+        return {"cold_told": len(cold), "cold_kept": sum(kept)}
+
+    async def round(self) -> dict[str, list[float]]:
+        """Milliseconds of some turns, and of some searches more."""
+        self.took = {"search": [], "learn": [], "turn": [], "answered": []}
+        for _ in range(self.given["turns_a_round"]):
+            await self._turn()
+        for number in range(self.given["searches_a_round"]):
+            await self._search(*self.turns[number % len(self.turns)])
+        return self.took
+
+    async def counted(self) -> dict[str, Any]:
+        """The Redis commands of the turns that are left, and how much of all that was told is kept."""
+        commands: dict[str, dict[str, int]] = {"search": {}, "learn": {}}
+        told = len(self.turns)
+        with _Monitor(self.given["redis_url"]) as monitor:
+            for name, turn in self.left:
+                monitor.commands()
+                _mark(self.given["base_url"], "search")
+                await self.contender.search(USER, name, turn["messages"])
+                await self.contender.settle()
+                _add(commands["search"], monitor.commands())
+                _mark(self.given["base_url"], "learn")
+                await self.contender.learn(USER, name, turn["messages"])
+                await self.contender.settle()
+                _add(commands["learn"], monitor.commands())
+                _mark(self.given["base_url"], "end")
         texts = await self.contender.texts(USER)
-        return {
-            "search_ms": self.searches,
-            "learn_ms": self.learns,
-            "turn_ms": self.turns,
-            "answered_ms": self.answers,
-            "commands": commands,
-            "told": len(turns),
-            "kept": sum(turn["said"] in texts for _, turn in turns),
-            "cold_told": len(cold),
-            "cold_kept": cold_kept,
-        }
+        kept = sum(turn["said"] in texts for _, turn in self.turns)
+        return {"commands": commands, "counted": len(self.left), "told": told, "kept": kept}
 
     async def _search(self, name: str, turn: dict[str, Any]) -> float:
         started = time.perf_counter()
         await self.contender.search(USER, name, turn["messages"])
-        self.searches.append((time.perf_counter() - started) * 1000)
-        return self.searches[-1]
+        return self._note("search", (time.perf_counter() - started) * 1000)
 
-    async def _turn(self, name: str, turn: dict[str, Any]) -> None:
+    async def _turn(self) -> None:
+        name, turn = self.left.pop(0)
         searched = await self._search(name, turn)
         started = time.perf_counter()
         learned = await self.contender.learn(USER, name, turn["messages"])
         took = (time.perf_counter() - started) * 1000
         if learned is not None:
-            self.answers.append(learned.answered_ms)
+            self._note("answered", learned.answered_ms)
             took -= learned.idle_ms
         if learned is None or not learned.lost:
-            self.learns.append(took)
-            self.turns.append(searched + took)
+            self._note("learn", took)
+            self._note("turn", searched + took)
         await self.contender.settle()
 
-    async def _counted(self, turns: list[tuple[str, dict[str, Any]]]) -> dict[str, dict[str, int]]:
-        """Which commands reach Redis; marks tell the model's server where a search and a turn begin."""
-        found: dict[str, dict[str, int]] = {"search": {}, "learn": {}}
-        with _Monitor(self.given["redis_url"]) as monitor:
-            for name, turn in turns:
-                monitor.commands()
-                _mark(self.given["base_url"], "search")
-                await self.contender.search(USER, name, turn["messages"])
-                await self.contender.settle()
-                _add(found["search"], monitor.commands())
-                _mark(self.given["base_url"], "learn")
-                await self.contender.learn(USER, name, turn["messages"])
-                await self.contender.settle()
-                _add(found["learn"], monitor.commands())
-                _mark(self.given["base_url"], "end")
-        return found
+    def _note(self, what: str, took: float) -> float:
+        self.took.setdefault(what, []).append(took)
+        return took
 
 
 def _add(total: dict[str, int], names: list[str]) -> None:

@@ -68,7 +68,6 @@ async def opened(given: dict[str, Any]) -> AsyncIterator[WithMemagent]:
         "OPENAI_API_KEY": "key",
         "OPENAI_BASE_URL": given["base_url"],
     }
-    os.environ |= {"OPENAI_API_KEY": "key", "OPENAI_BASE_URL": given["base_url"]}
     with tempfile.NamedTemporaryFile("w", suffix=".yaml") as file:
         file.write(CONFIG.replace("BASEURL", given["base_url"]))
         file.flush()
