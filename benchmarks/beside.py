@@ -13,8 +13,8 @@ once; in the end it is counted what was kept. Each library runs in an environmen
     uv pip install --python build/rivals/langmem/bin/python 'langmem==0.0.30' \\
         langchain-openai langgraph-checkpoint-redis 'redisvl>=0.15,<0.16'
     uv venv --python 3.12 build/rivals/agent_memory_server
-    uv pip install --python build/rivals/agent_memory_server/bin/python 'agent-memory-server==0.15.0' \\
-        'agent-memory-client==0.14.0' 'redisvl==0.28.0'
+    uv pip install --python build/rivals/agent_memory_server/bin/python 'agent-memory-server==0.14.0' \\
+        'agent-memory-client==0.14.0' 'redisvl==0.28.0' 'mcp<2'
 
 What is not installed is skipped with a word, and what fails says so. docs/benchmarks.md says what each does differently.
 """
@@ -336,6 +336,11 @@ async def main(mode: str) -> None:
         found = await compare(MODES[mode], size)
         print(f"{size:,} memories in the store, {EACH} of them the user's\n")
         measure.table(HEAD, [row(name, each) for name, each in found.items()])
+        for name, each in found.items():
+            if not isinstance(each, str) and "answered" in each:
+                print(
+                    f"{name} answers a write after {each['answered'].p50:.1f} ms, before it has learned from it\n"
+                )
         every[str(size)] = found
         reach += reaches(size, found)
     measure.report("beside", mode, every, reach)
