@@ -2,10 +2,11 @@
 
     python -m benchmarks.beside [--quick | --full]
 
-Everybody has a fresh Redis of the same kind, the same scripted model and the same hashed embeddings over HTTP on loopback, the same
-memories to begin with, and the same turns: the user says something, memory is searched, and what was said is learned from. The
-model answers at once and keeps what was said. First, in the empty store of a process that just started, ten users say something at
-once; in the end it is counted what was kept. Each library runs in an environment of its own below build/rivals, made with
+Everybody has a fresh Redis of the same kind, the same scripted model and the same hashed embeddings over HTTP on loopback, the
+same memories to begin with, and the same turns: the user says something, memory is searched, and what was said is learned from.
+The model answers at once and keeps what was said. First, in the empty store of a process that just started, ten users say
+something at once; in the end it is counted what was kept. Each library runs in an environment of its own below build/rivals,
+made with
 
     uv venv build/rivals/mem0
     uv pip install --python build/rivals/mem0/bin/python 'mem0ai==2.2.1' 'redisvl>=0.6,<0.10' nltk
@@ -199,7 +200,7 @@ async def player(name: str, mode: Mode, size: int) -> AsyncIterator[Player]:
     """A library that is ready for its first round; raises `RuntimeError` with a line on why there is none."""
     python = Path(sys.executable) if name == OURS else RIVALS / name / "bin" / "python"
     if not python.exists():
-        raise RuntimeError(f"not installed in {python.parent.parent.relative_to(ROOT)}")
+        raise RuntimeError(f"not installed in build/rivals/{name}")
     async with redis_with_json() as url, ScriptedServer(CONTENDERS[name]()) as server:
         given = {
             "redis_url": url,

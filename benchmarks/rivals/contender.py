@@ -1,7 +1,7 @@
-"""What every contender does in a process of its own: first turns, a fill, rounds of turns and searches, and turns that are counted.
+"""What every contender does in a process of its own: first turns, a fill, rounds of turns and searches, and a count at the end.
 
-Only the standard library: each contender's environment holds that library and nothing of ours. The job comes as a line of JSON on
-standard input, then one word a line, so that contenders take turns; each is answered by a line on standard output.
+Only the standard library: each contender's environment holds that library and nothing of ours. The job comes as a line of JSON
+on standard input, then one word a line, so that contenders take turns; each is answered by a line on standard output.
 """
 
 from __future__ import annotations

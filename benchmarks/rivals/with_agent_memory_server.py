@@ -1,8 +1,8 @@
 """The conversation through Redis' agent-memory-server: search before the answer, working memory after it, by its own client.
 
-Its API server runs beside this process with asyncio tasks, as its README starts it for one machine. What a session says is learned
-after a pause, 30 s by default and here the shortest it takes, 1 s; its answer comes before that. So a turn is timed until what was
-said stands in the search index, and that pause is taken off.
+Its API server runs beside this process with asyncio tasks, as its README starts it for one machine. What a session says is
+learned after a pause, 30 s by default and here the shortest it takes, 1 s; its answer comes before that. So a turn is timed until
+what was said stands in the search index, and that pause is taken off.
 """
 
 from __future__ import annotations

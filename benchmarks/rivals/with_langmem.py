@@ -1,4 +1,4 @@
-"""The conversation through LangMem: search the store before the answer, its store manager after it, in LangGraph's Redis store."""
+"""The conversation through LangMem, in LangGraph's Redis store: its search before the answer, the store manager after it."""
 
 from __future__ import annotations
 
