@@ -67,15 +67,16 @@ def opened(
 
 
 class Turns:
-    """One user's chat, turn by turn; every part of a turn noted."""
+    """One user's chat, turn by turn, thought up before it is timed; every part of a turn noted."""
 
-    def __init__(self, memory: Memagent, user: str, *, start: int) -> None:
-        self.memory, self.user, self._start = memory, user, start
+    def __init__(self, memory: Memagent, user: str, *, start: int, count: int) -> None:
+        self.memory = memory
+        said = range(start, start + count)
+        self.turns = [Turn(user, f"message{at}", measure.chat(at), conversation_id="c") for at in said]
         self.parts: dict[str, list[float]] = {}
 
     async def __call__(self, number: int) -> None:
-        said = self._start + number
-        turn = Turn(self.user, f"message{said}", measure.chat(said), conversation_id="c")
+        turn = self.turns[number]
         found = await self.memory.context(turn)
         receipt = await self.memory.observe(turn, recalled=found.note)
         if not receipt.set or not found.note.searched:
@@ -97,7 +98,9 @@ async def measured(
     rounds, each = ROUNDS[mode]
     model = Instant(held)
     model.number = start = next(CHATS)
-    turns = Turns(opened(store, embedder, model), f"{user}{held}", start=start)
+    turns = Turns(
+        opened(store, embedder, model), f"{user}{held}", start=start, count=measure.WARM + rounds * each
+    )
     return await measure.timed(turns, rounds=rounds, each=each), turns.medians()
 
 
@@ -145,18 +148,20 @@ async def embedded(store_url: str, embedder: Embedder) -> dict[int, Figure]:
 
 async def through_gateway(store: RedisStore, mode: str) -> dict[str, Any]:
     """The same turn with the model in process, and over HTTP through litellm."""
-    start = next(CHATS)
+    rounds, each = ROUNDS[mode]
+    start, turns_in_all = next(CHATS), measure.WARM + rounds * each
     said = (
-        calling("set_memory", key=f"key_{at % 10}", value=measure.learned(start + at)) for at in range(2_000)
+        calling("set_memory", key=f"key_{at % 10}", value=measure.learned(start + at))
+        for at in range(turns_in_all)
     )
     script = Script.of(*said)
     gateway = Gateway()
     await gateway.warm()
     async with ScriptedServer(script) as server:
         turns = Turns(
-            opened(store, Known("known"), gateway.model, base_url=server.base_url), "holds10", start=start
-        )
-        rounds, each = ROUNDS[mode]
+            opened(store, Known("known"), gateway.model, base_url=server.base_url), "holds10",
+            start=start, count=turns_in_all,
+        )  # fmt: skip
         found = await measure.timed(turns, rounds=rounds, each=each)
     await gateway.close()
     return {"turn": found, "model": turns.medians()["model"]}

@@ -13,7 +13,7 @@ from memagent.config.agents import load_agents
 from memagent.config.environment import load_environment
 from memagent.config.settings import load_settings
 from memagent.errors import ConfigUnusable
-from memagent.llm.embedders import LocalEmbedder, open_embedder
+from memagent.llm.embedders import LocalEmbedder, open_embedder, target_of
 from memagent.llm.gateway import Gateway
 from memagent.service import Memagent
 from memagent.service.embedding import embed_unsearched
@@ -66,6 +66,7 @@ async def open(  # noqa: A001  read as `memagent.open`
             embed=gateway.embed,
             dimensions=options.embedder_dimensions,
             floor=options.match_floor,
+            target=target_of(options.embedder, environ),
         )
         store = await open_store(options, embedder, opened)
         ports = Ports(

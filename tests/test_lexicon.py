@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memagent.lexicon import STEM_CHARS, STOP_WORDS, content_words, fingerprint, fold, stem, terms
+from memagent.lexicon import STEM_CHARS, STOP_WORDS, _spelled, content_words, fingerprint, fold, stem, terms
 
 any_text = st.text(st.characters(), max_size=80)
 
@@ -150,3 +150,11 @@ def test_a_fingerprint_is_32_hex_digits_for_any_text(text: str) -> None:
     digits = fingerprint(text)
     assert len(digits) == 32
     assert set(digits) <= set(string.hexdigits.lower())
+
+
+@given(
+    st.text(string.printable + "\x00\x1f\x7f", max_size=80)
+    | st.from_regex(r"[aA0.,:+#'_ -]{0,12}", fullmatch=True)
+)
+def test_a_text_of_ascii_has_the_terms_that_it_has_among_all_scripts(text: str) -> None:
+    assert list(content_words(text)) == list(_spelled(text))

@@ -1,43 +1,73 @@
-"""The conversation through LangMem: search the store before the answer, its store manager after it, in LangGraph's Redis store."""
+"""The conversation through LangMem, in LangGraph's Redis store: its search before the answer, the store manager after it."""
 
-import asyncio
-import json
+from __future__ import annotations
+
 import os
-import sys
-import time
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any
 
-given = json.loads(sys.argv[1])
-os.environ |= {"OPENAI_API_KEY": "key", "OPENAI_BASE_URL": given["base_url"], "LANGSMITH_TRACING": "false"}
+from contender import play
 
-from langchain_openai import ChatOpenAI, OpenAIEmbeddings  # noqa: E402  it reads the environment when it is imported
-from langgraph.store.redis.aio import AsyncRedisStore  # noqa: E402
-from langmem import create_memory_store_manager  # noqa: E402
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
 
-NAMESPACE = ("memories", "user")
+    from langgraph.store.redis.aio import AsyncRedisStore
 
 
-async def main() -> None:
+class WithLangMem:
+    def __init__(self, store: AsyncRedisStore, manager: Any) -> None:
+        self.store, self.manager = store, manager
+
+    async def fill(self, user: str, texts: list[str]) -> None:
+        from langgraph.store.base import PutOp
+
+        await self.store.abatch(
+            [
+                PutOp(("memories", user), f"held{n}", {"kind": "Memory", "content": {"content": text}})
+                for n, text in enumerate(texts)
+            ]
+        )
+
+    async def search(self, user: str, turn: str, messages: list[dict[str, str]]) -> Any:  # noqa: ARG002
+        return await self.store.asearch(("memories", user), query=messages[-1]["content"], limit=10)
+
+    async def learn(self, user: str, turn: str, messages: list[dict[str, str]]) -> None:  # noqa: ARG002  it counts no turns
+        await self.manager.ainvoke(
+            {"messages": messages}, config={"configurable": {"langgraph_user_id": user}}
+        )
+
+    async def settle(self) -> None:
+        """Nothing goes on after `ainvoke`."""
+
+    async def texts(self, user: str) -> list[str]:
+        found = await self.store.asearch(("memories", user), limit=10_000)
+        return [each.value["content"]["content"] for each in found]
+
+
+@asynccontextmanager
+async def opened(given: dict[str, Any]) -> AsyncIterator[WithLangMem]:
+    os.environ |= {
+        "OPENAI_API_KEY": "key",
+        "OPENAI_BASE_URL": given["base_url"],
+        "LANGSMITH_TRACING": "false",
+    }
+    from langchain_openai import ChatOpenAI, OpenAIEmbeddings
+    from langgraph.store.redis.aio import AsyncRedisStore
+    from langmem import create_memory_store_manager
+
     embedder = OpenAIEmbeddings(
         model="text-embedding-3-small", dimensions=given["dimensions"], check_embedding_ctx_length=False
     )
     index = {"dims": given["dimensions"], "embed": embedder, "fields": ["content"]}
     async with AsyncRedisStore.from_conn_string(given["redis_url"], index=index) as store:
         await store.setup()
-        for number, text in enumerate(given["held"]):
-            await store.aput(
-                NAMESPACE, f"held{number}", {"kind": "Memory", "content": {"content": text}, "text": text}
-            )
         manager = create_memory_store_manager(
-            ChatOpenAI(model="gpt-4o-mini"), namespace=NAMESPACE, store=store, query_limit=10
+            ChatOpenAI(model="gpt-4o-mini"),
+            namespace=("memories", "{langgraph_user_id}"),
+            store=store,
+            query_limit=10,
         )
-        took = []
-        for turn in given["turns"]:
-            started = time.perf_counter()
-            await store.asearch(NAMESPACE, query=turn["messages"][-1]["content"], limit=10)
-            await manager.ainvoke({"messages": turn["messages"]})
-            took.append((time.perf_counter() - started) * 1000)
-        kept = await store.asearch(NAMESPACE, limit=10_000)
-        print(json.dumps({"took_ms": took, "kept": len(kept) - len(given["held"])}))
+        yield WithLangMem(store, manager)
 
 
-asyncio.run(main())
+play(opened)

@@ -1,46 +1,74 @@
-"""The conversation through mem0: search before the answer, `add` after it. Run by `benchmarks.beside` in mem0's own environment."""
+"""The conversation through mem0: `search` before the answer, `add` after it, in its Redis vector store."""
 
-import json
+from __future__ import annotations
+
+import asyncio
 import os
-import pathlib
-import sys
 import tempfile
-import time
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-given = json.loads(sys.argv[1])
-home = tempfile.mkdtemp(prefix="bench-mem0-")
-os.environ |= {"MEM0_TELEMETRY": "False", "MEM0_DIR": home, "OPENAI_API_KEY": "key", "NLTK_DATA": home}
-# Its keyword search reads NLTK's stop words, which are a download; a few of them do here.
-words = pathlib.Path(home, "corpora", "stopwords")
+from contender import play
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from mem0 import Memory
+
+HOME = tempfile.mkdtemp(prefix="bench-mem0-")
+os.environ |= {"MEM0_TELEMETRY": "False", "MEM0_DIR": HOME, "OPENAI_API_KEY": "key", "NLTK_DATA": HOME}
+
+# Its keyword search reads NLTK's stop words, which are a download that it asks for at every search; a few of them do here.
+words = Path(HOME, "corpora", "stopwords")
 words.mkdir(parents=True)
 (words / "english").write_text(
-    "a\nan\nand\nare\nat\nfor\nin\nis\nit\nof\non\nor\nthe\ntheir\nto\nwhat\nwhen\nwith"
+    "a an and are at for in is it of on or the their to what when with".replace(" ", "\n")
 )
 
-import nltk  # noqa: E402
-from mem0 import Memory  # noqa: E402  it reads the environment when it is imported
 
-nltk.download = lambda *_, **__: (
-    True
-)  # its store asks for it at every search; waiting for a network is not what is measured
+class WithMem0:
+    def __init__(self, memory: Memory) -> None:
+        self.memory = memory
 
-endpoint = {"api_key": "key", "openai_base_url": given["base_url"]}
-memory = Memory.from_config({
-    "vector_store": {
-        "provider": "redis",
-        "config": {"collection_name": "mem0", "embedding_model_dims": given["dimensions"], "redis_url": given["redis_url"]},
-    },
-    "llm": {"provider": "openai", "config": {"model": "gpt-4o-mini", **endpoint}},
-    "embedder": {"provider": "openai", "config": {"model": "text-embedding-3-small", "embedding_dims": given["dimensions"], **endpoint}},
-    "history_db_path": f"{home}/history.db",
-})  # fmt: skip
-for text in given["held"]:
-    memory.add(text, user_id="user", infer=False)
-took = []
-for turn in given["turns"]:
-    started = time.perf_counter()
-    memory.search(turn["messages"][-1]["content"], filters={"user_id": "user"}, limit=10)
-    memory.add(turn["messages"][-2:], user_id="user")
-    took.append((time.perf_counter() - started) * 1000)
-kept = memory.get_all(filters={"user_id": "user"}, top_k=10_000)["results"]
-print(json.dumps({"took_ms": took, "kept": len(kept) - len(given["held"])}))
+    async def fill(self, user: str, texts: list[str]) -> None:
+        for text in texts:
+            self.memory.add(text, user_id=user, infer=False)
+
+    async def search(self, user: str, turn: str, messages: list[dict[str, str]]) -> Any:  # noqa: ARG002
+        return self.memory.search(messages[-1]["content"], filters={"user_id": user}, top_k=10)
+
+    async def learn(self, user: str, turn: str, messages: list[dict[str, str]]) -> None:  # noqa: ARG002  it counts no turns
+        await asyncio.to_thread(self.memory.add, messages[-2:], user_id=user)
+
+    async def settle(self) -> None:
+        """Nothing goes on after `add`."""
+
+    async def texts(self, user: str) -> list[str]:
+        found = self.memory.get_all(filters={"user_id": user}, top_k=10_000)["results"]
+        return [each["memory"] for each in found]
+
+
+@asynccontextmanager
+async def opened(given: dict[str, Any]) -> AsyncIterator[WithMem0]:
+    import nltk
+    from mem0 import Memory
+
+    nltk.download = lambda *_, **__: True
+    endpoint = {"api_key": "key", "openai_base_url": given["base_url"]}
+    dimensions, url = given["dimensions"], given["redis_url"]
+    redis = {"collection_name": "mem0", "embedding_model_dims": dimensions, "redis_url": url}
+    embedder = {"model": "text-embedding-3-small", "embedding_dims": dimensions, **endpoint}
+    yield WithMem0(
+        Memory.from_config(
+            {
+                "vector_store": {"provider": "redis", "config": redis},
+                "llm": {"provider": "openai", "config": {"model": "gpt-4o-mini", **endpoint}},
+                "embedder": {"provider": "openai", "config": embedder},
+                "history_db_path": f"{HOME}/history.db",
+            }
+        )
+    )
+
+
+play(opened)

@@ -1,18 +1,20 @@
-"""The conversation through memagent: context before the answer, observe after it."""
+"""The conversation through memagent, as its README says: `context` before the answer, `observe` after it."""
 
 from __future__ import annotations
 
-import asyncio
-import json
 import os
-import sys
 import tempfile
-import time
+from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from contender import play
 
 import memagent
-from memagent.memory import Message
-from memagent.turn import Turn
+from memagent.service.imports import Format
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
 
 CONFIG = """
 version: '1.3.17'
@@ -25,8 +27,37 @@ memory:
 """
 
 
-async def main() -> None:
-    given = json.loads(sys.argv[1])
+class WithMemagent:
+    def __init__(self, memory: memagent.Memagent) -> None:
+        self.memory = memory
+        self.note: Any = None
+
+    async def fill(self, user: str, texts: list[str]) -> None:
+        entries = [{"key": f"held_{n}", "value": text, "userId": user} for n, text in enumerate(texts)]
+        await self.memory.import_memories(user, entries, source=Format.LIBRECHAT)
+
+    async def search(self, user: str, turn: str, messages: list[dict[str, str]]) -> memagent.Context:
+        found = await self.memory.context(turn_of(user, turn, messages))
+        self.note = found.note
+        return found
+
+    async def learn(self, user: str, turn: str, messages: list[dict[str, str]]) -> None:
+        await self.memory.observe(turn_of(user, turn, messages), recalled=self.note)
+
+    async def settle(self) -> None:
+        """Nothing goes on after `observe`."""
+
+    async def texts(self, user: str) -> list[str]:
+        return [each.value for each in await self.memory.list(user)]
+
+
+def turn_of(user: str, turn: str, messages: list[dict[str, str]]) -> memagent.Turn:
+    said = tuple(memagent.Message(each["role"], each["content"]) for each in messages)
+    return memagent.Turn(user, turn, said, conversation_id="c")
+
+
+@asynccontextmanager
+async def opened(given: dict[str, Any]) -> AsyncIterator[WithMemagent]:
     environ = {
         **os.environ,
         "MEMAGENT_REDIS_URL": given["redis_url"],
@@ -37,23 +68,11 @@ async def main() -> None:
         "OPENAI_API_KEY": "key",
         "OPENAI_BASE_URL": given["base_url"],
     }
-    os.environ |= {"OPENAI_API_KEY": "key", "OPENAI_BASE_URL": given["base_url"]}
     with tempfile.NamedTemporaryFile("w", suffix=".yaml") as file:
         file.write(CONFIG.replace("BASEURL", given["base_url"]))
         file.flush()
         async with memagent.open(Path(file.name), environ=environ, warm=True) as memory:
-            for number, text in enumerate(given["held"]):
-                await memory.put("user", f"held_{number}", text)
-            took = []
-            for number, each in enumerate(given["turns"]):
-                messages = tuple(Message(message["role"], message["content"]) for message in each["messages"])
-                started = time.perf_counter()
-                turn = Turn("user", f"m{number}", messages, conversation_id="c")
-                found = await memory.context(turn)
-                await memory.observe(turn, recalled=found.note)
-                took.append((time.perf_counter() - started) * 1000)
-            kept = await memory.list("user")
-    print(json.dumps({"took_ms": took, "kept": len(kept) - len(given["held"])}))
+            yield WithMemagent(memory)
 
 
-asyncio.run(main())
+play(opened)

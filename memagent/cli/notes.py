@@ -160,7 +160,7 @@ def _with_index(
 async def _opened(environ: Mapping[str, str], place: Mapping[str, Any]) -> AsyncIterator[NoteIndex]:
     """The index of a workspace with the configured embedder and store, for as long as the block runs."""
     from memagent.config.environment import load_environment  # noqa: PLC0415  pydantic
-    from memagent.llm.embedders import open_embedder  # noqa: PLC0415  numpy
+    from memagent.llm.embedders import open_embedder, target_of  # noqa: PLC0415  numpy
     from memagent.llm.gateway import Gateway  # noqa: PLC0415  litellm
     from memagent.sessions.chunks import Chunking  # noqa: PLC0415
     from memagent.sessions.files import Workspace  # noqa: PLC0415
@@ -177,6 +177,7 @@ async def _opened(environ: Mapping[str, str], place: Mapping[str, Any]) -> Async
             embed=gateway.embed,
             dimensions=settings.embedder_dimensions,
             floor=settings.match_floor,
+            target=target_of(settings.embedder, environ),
         )
         address = place["store"] or settings.redis_url
         if address is None:

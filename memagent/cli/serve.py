@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import signal
+import sys
 from typing import TYPE_CHECKING
 
 import click
@@ -13,7 +14,7 @@ from memagent.cli import ExitCode, options
 from memagent.errors import BadRequest, ConfigUnusable
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from pathlib import Path
     from socket import socket
 
@@ -84,6 +85,7 @@ def _run(app: FastAPI, *, host: str, port: int, drain_s: float) -> int:
         app,
         host=host,
         port=port,
+        http="h11",  # the other one has no limit for headers
         log_config=None,
         access_log=False,  # paths hold keys of memories; the application logs requests by route
         server_header=False,
@@ -111,7 +113,17 @@ def worker(context: click.Context, *, config: Path | None, metrics_port: int | N
 
     environ = options.environ(context)
     logs.install(load_environment(environ).log_level)
-    asyncio.run(_work(environ, config, metrics_port))
+    with asyncio.Runner(loop_factory=_loop_factory()) as runner:
+        runner.run(_work(environ, config, metrics_port))
+
+
+def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
+    """The loop that uvicorn takes by itself."""
+    if sys.platform == "win32":
+        return None
+    import uvloop  # noqa: PLC0415  heavy
+
+    return uvloop.new_event_loop
 
 
 async def _work(environ: Mapping[str, str], config: Path | None, metrics_port: int | None) -> None:

@@ -18,7 +18,7 @@ from memagent.llm.centring import centre, centred, unit, version, without_subjec
 from memagent.tokens import well_formed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from memagent.llm import Embedder, Vector
     from memagent.llm.centring import Matrix
@@ -44,6 +44,8 @@ UNCALIBRATED_FLOOR = 0.5
 HASHED_FLOOR = 0.2
 
 REQUEST_TIMEOUT_S = 10.0
+
+OPENAI_URL = "https://api.openai.com/v1"
 
 
 class EmbedTexts(Protocol):
@@ -202,6 +204,14 @@ class HashedEmbedder:
         # Two words may cancel out; no text is left without a direction.
         matrix[~matrix.any(axis=1), 0] = 1.0
         return list(unit(matrix))
+
+
+def target_of(name: str, environ: Mapping[str, str]) -> ModelTarget | None:
+    """Where an OpenAI embedding model is reached, read from the SDK's own variables; None leaves it to litellm."""
+    if not name.startswith("openai/"):
+        return None
+    address = environ.get("OPENAI_BASE_URL") or environ.get("OPENAI_API_BASE") or OPENAI_URL
+    return ModelTarget(name, address, environ.get("OPENAI_API_KEY"), timeout_s=REQUEST_TIMEOUT_S)
 
 
 async def open_embedder(

@@ -9,6 +9,7 @@ from memagent.memory import Message, Scope, ScopeKind, Source
 from memagent.service import erasure, hands, transfer
 from memagent.service.observe import observe
 from memagent.service.recall import SOURCES, Context, context, memory_is_off, recall
+from memagent.service.receipt import whole
 from memagent.turn import Turn
 
 if TYPE_CHECKING:
@@ -93,13 +94,13 @@ class Memagent:
 
     async def why(self, user: str | Scope, message_id: str) -> Mapping[str, Any]:
         """The stored receipt of a turn; raises `NoSuchTurn`."""
-        receipt = await self.ports.store.receipt(scope_of(user), message_id)
-        if receipt is None:
+        kept = await self.ports.store.receipt(scope_of(user), message_id)
+        if kept is None:
             raise NoSuchTurn(
                 f"no receipt for message `{message_id}`: it was never handed over, or is older than "
                 f"{self.ports.options.receipt_days} days"
             )
-        return receipt
+        return whole(kept).to_json()
 
     # -- memories -----------------------------------------------------------------------------------------------------
 

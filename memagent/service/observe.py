@@ -12,7 +12,6 @@ from memagent.agent.evidence import Witnesses
 from memagent.agent.extract import extract
 from memagent.agent.ledger import Held, Ledger, Rules
 from memagent.agent.prompt import Budget, Prompt, build
-from memagent.agent.tools import RETRYABLE, ToolStatus
 from memagent.config.endpoints import resolve_target
 from memagent.config.placeholders import BodyIds, UserFields, expand_special
 from memagent.config.settings import AgentOff, MemoryOff
@@ -20,8 +19,8 @@ from memagent.errors import EmbedderFault, MemagentError, ModelFault, StoreFault
 from memagent.service import hands
 from memagent.service.embedding import embedded
 from memagent.service.recall import MEMORIES, recall
-from memagent.service.receipt import Cost, Decision, Reason, RecallNote, Receipt
-from memagent.store import CONSENT, EditStatus
+from memagent.service.receipt import Cost, Decision, Reason, RecallNote, Receipt, done
+from memagent.store import CONSENT
 from memagent.tokens import count_tokens
 from memagent.turn import text_of
 
@@ -34,13 +33,10 @@ if TYPE_CHECKING:
     from memagent.config.endpoints import ModelTarget
     from memagent.memory import Memory
     from memagent.service.ports import Ports
-    from memagent.store import Applied, Edit
+    from memagent.store import Edit
     from memagent.turn import Turn
 
 log = logging.getLogger("memagent.observe")
-
-REFUSED = RETRYABLE | {ToolStatus.MISSING, ToolStatus.TOO_MANY}
-"""Tool calls that came to nothing, for the receipt."""
 
 
 @dataclass(slots=True)
@@ -54,6 +50,10 @@ class Stopwatch:
         now = perf_counter()
         self.spent[name] = round(self.spent.get(name, 0.0) + (now - self._started) * 1000, 2)
         self._started = now
+
+    def timings(self) -> dict[str, float]:
+        """Every step so far, and their sum."""
+        return {**self.spent, "total": round(sum(self.spent.values()), 2)}
 
 
 async def observe(
@@ -102,8 +102,10 @@ async def observe(
     except MemagentError as fault:
         log.warning("a turn failed", extra={"code": fault.code, "message_id": turn.message_id})
         receipt = failed(blank, fault)
-    receipt = replace(receipt, timings_ms={**watch.spent, "total": round(sum(watch.spent.values()), 2)})
-    if receipt.reason != Reason.ALREADY_SEEN:  # what the other worker wrote is the receipt
+    receipt = replace(receipt, timings_ms=watch.timings())
+    if (
+        receipt.decision is not Decision.RAN and receipt.reason != Reason.ALREADY_SEEN
+    ):  # else it was kept with the edits
         await ports.store.save_receipt(turn.own, turn.message_id, receipt.to_json())
     return receipt
 
@@ -175,7 +177,7 @@ async def _learn(
         limits=limits,
         now=ports.clock(),
         message_id=turn.message_id,
-        receipt=drafted.to_json(),
+        receipt=replace(drafted, timings_ms=watch.timings()).to_json(),
     )
     watch.lap("apply")
     return done(drafted, applied)
@@ -294,40 +296,4 @@ def asked(receipt: Receipt, extraction: Extraction) -> Receipt:
             output_tokens=usage.output_tokens,
             usd=usage.cost_usd,
         ),
-    )
-
-
-def done(receipt: Receipt, applied: Applied, *, again: bool = False) -> Receipt:
-    """The receipt with what became of the edits; `again` takes what an earlier apply of the same message came to."""
-    if applied.opted_out:
-        return replace(
-            receipt,
-            decision=Decision.SKIPPED,
-            reason=Reason.OPTED_OUT,
-            detail="switched off while the model was asked",
-        )
-    if applied.duplicate and not again:
-        return replace(
-            receipt,
-            decision=Decision.SKIPPED,
-            reason=Reason.ALREADY_SEEN,
-            detail="applied meanwhile by another worker",
-        )
-
-    def keys(status: EditStatus) -> tuple[str, ...]:
-        return tuple(outcome.key for outcome in applied.outcomes if outcome.status is status)
-
-    by_ledger = [
-        {"key": tool["key"], "why": tool["outcome"]} for tool in receipt.tools if tool["outcome"] in REFUSED
-    ]
-    by_store = [{"key": each.key, "why": each.refusal.value} for each in applied.outcomes if each.refusal]
-    return replace(
-        receipt,
-        set=keys(EditStatus.SET),
-        refreshed=keys(EditStatus.REFRESHED),
-        deleted=keys(EditStatus.DELETED),
-        refused=tuple(by_ledger + by_store),
-        forgotten=tuple(memory.key for memory in applied.forgotten),
-        tokens=applied.totals.tokens,
-        entries=applied.totals.entries,
     )

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
+from memagent.agent.tools import RETRYABLE, ToolStatus
+from memagent.store import EditStatus
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from memagent.store import Applied, Kept
+
+REFUSED = RETRYABLE | {ToolStatus.MISSING, ToolStatus.TOO_MANY}
+"""Tool calls that came to nothing, for the receipt."""
 
 
 class Decision(StrEnum):
@@ -103,3 +111,62 @@ class Receipt:
 
 def _shallow(value: Receipt | RecallNote | Cost) -> dict[str, Any]:
     return {each.name: getattr(value, each.name) for each in fields(value)}
+
+
+def done(receipt: Receipt, applied: Applied, *, again: bool = False) -> Receipt:
+    """The receipt with what became of the edits; `again` takes what an earlier apply of the same message came to."""
+    if applied.opted_out:
+        return replace(
+            receipt,
+            decision=Decision.SKIPPED,
+            reason=Reason.OPTED_OUT,
+            detail="switched off while the model was asked",
+        )
+    if applied.duplicate and not again:
+        return replace(
+            receipt,
+            decision=Decision.SKIPPED,
+            reason=Reason.ALREADY_SEEN,
+            detail="applied meanwhile by another worker",
+        )
+
+    def keys(status: EditStatus) -> tuple[str, ...]:
+        return tuple(outcome.key for outcome in applied.outcomes if outcome.status is status)
+
+    by_ledger = [
+        {"key": tool["key"], "why": tool["outcome"]} for tool in receipt.tools if tool["outcome"] in REFUSED
+    ]
+    by_store = [{"key": each.key, "why": each.refusal.value} for each in applied.outcomes if each.refusal]
+    return replace(
+        receipt,
+        set=keys(EditStatus.SET),
+        refreshed=keys(EditStatus.REFRESHED),
+        deleted=keys(EditStatus.DELETED),
+        refused=tuple(by_ledger + by_store),
+        forgotten=tuple(memory.key for memory in applied.forgotten),
+        tokens=applied.totals.tokens,
+        entries=applied.totals.entries,
+    )
+
+
+def whole(kept: Kept) -> Receipt:
+    """The receipt of a message from what the store keeps: it is written with the edits, before what comes of them is known."""
+    receipt = _read(kept.receipt)
+    return receipt if kept.applied is None else done(receipt, kept.applied, again=True)
+
+
+def _read(kept: Mapping[str, Any]) -> Receipt:
+    """A receipt from its JSON."""
+    rows = {name: tuple(kept[name]) for name in TUPLES}
+    return Receipt(
+        **{
+            **kept,
+            **rows,
+            "decision": Decision(kept["decision"]),
+            "recall": RecallNote.from_json(kept["recall"]),
+            "cost": Cost(**kept["cost"]),
+        }
+    )
+
+
+TUPLES = ("calls", "tools", "set", "refreshed", "deleted", "refused", "forgotten")

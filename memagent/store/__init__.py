@@ -212,6 +212,14 @@ class Standing:
 
 
 @dataclass(frozen=True, slots=True)
+class Kept:
+    """What is kept of one message: its receipt as it was handed in, and what came of its edits, if any were applied."""
+
+    receipt: Mapping[str, Any]
+    applied: Applied | None
+
+
+@dataclass(frozen=True, slots=True)
 class Change:
     """One line of a scope's history. `before` and `after` are values; `undoes` is the id of the change it takes back."""
 
@@ -307,11 +315,7 @@ class Store(Protocol):
         """Changes, newest first."""
         ...
 
-    async def receipt(self, scope: Scope, message_id: str) -> Mapping[str, Any] | None: ...
-
-    async def receipts(self, scope: Scope, *, limit: int = 50) -> tuple[tuple[str, Mapping[str, Any]], ...]:
-        """Message ids and their receipts, newest first."""
-        ...
+    async def receipt(self, scope: Scope, message_id: str) -> Kept | None: ...
 
     async def save_receipt(self, scope: Scope, message_id: str, receipt: Mapping[str, Any]) -> None: ...
 

@@ -1,4 +1,4 @@
-"""What scopes hold as it was last read, so that a turn after which nothing changed sends nothing again."""
+"""What scopes hold as it was last read, so that only what changed is sent again."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Contents:
         self._kept: OrderedDict[Scope, Content] = OrderedDict()
 
     def known(self, scopes: Sequence[Scope]) -> list[Content | None]:
-        """What the server may answer `same` to."""
+        """What the server may answer `same` to, or what changed since."""
         return [self._kept.get(scope) for scope in scopes]
 
     def read(
@@ -40,7 +40,10 @@ class Contents:
     ) -> tuple[Memory, ...]:
         """The memories of an answer of `lua/standing.lua`, which was asked with what is `known`."""
         if known is None or not answer.get("same"):
-            found = (memory_of(row, embedder=embedder, dormant_after_days=None) for row in answer["memories"])
+            found = [memory_of(row, embedder=embedder, dormant_after_days=None) for row in answer["memories"]]
+            if known is not None and "gone" in answer:
+                sent = {*answer["gone"], *(memory.key for memory in found)}
+                found += (memory for memory in known.memories if memory.key not in sent)
             ordered = sorted(found, key=lambda memory: (-memory.updated_at.timestamp(), memory.key))
             known = Content(answer["mark"], tuple(ordered))
         self._kept[scope] = known

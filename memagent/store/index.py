@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from memagent.errors import IndexDrift
@@ -33,6 +34,9 @@ SEPARATOR = "\x1f"
 
 LANES = "LANES"
 """Stands for the lane numbers, which only the script knows."""
+
+TERMS = "TERMS"
+"""Stands for the words of a message: all else of a query stays from turn to turn."""
 
 MAX_QUERY_TERMS = 64
 """A message has more words than it has meaning; the first ones decide."""
@@ -73,14 +77,14 @@ class Index:
             ],
         }
 
-    def nearest(self, scope: str, count: int, *, terms: Sequence[str] = ()) -> str:
-        """Query text for the `count` nearest visible memories of a scope, or of those that hold one of `terms`."""
+    def nearest(self, scope: str, count: int, *, sharing: bool = False) -> str:
+        """Query text for the `count` nearest visible memories of a scope, or of those that hold one of `TERMS`."""
         from redisvl.query import VectorQuery  # noqa: PLC0415  RedisVL takes most of a second to load
 
         query = VectorQuery(
             vector=b"",
             vector_field_name=vector_field(self.embedder),
-            filter_expression=self._filter(scope, terms),
+            filter_expression=self._filter(scope, sharing=sharing),
             num_results=count,
             return_score=False,
         )
@@ -88,7 +92,7 @@ class Index:
 
     def all_of(self, scope: str) -> str:
         """Query text that counts the visible memories of a scope."""
-        return str(self._filter(scope, ()))
+        return str(self._filter(scope, sharing=False))
 
     def unsearched(self, scope: str | None, limit: int) -> list[Any]:
         """Command for memories of one scope, or of all, that have no vector of this embedder."""
@@ -100,11 +104,24 @@ class Index:
         return ["FT.SEARCH", self.name, query, *wanted]
 
     @staticmethod
-    def _filter(scope: str, terms: Sequence[str]) -> Any:
+    def _filter(scope: str, *, sharing: bool) -> Any:
         from redisvl.query.filter import Tag  # noqa: PLC0415  see nearest
 
         found = (Tag("scope") == scope) & (Tag("lane") == LANES)
-        return found & (Tag("terms") == list(terms)) if terms else found
+        return found & (Tag("terms") == TERMS) if sharing else found
+
+
+def with_terms(query: str, terms: Sequence[str]) -> str:
+    """A query text of memories that hold one of these."""
+    return query.replace(f"@terms:{{{TERMS}}}", f"@terms:{{{'|'.join(map(_escaped, terms))}}}")
+
+
+@lru_cache(maxsize=16_384)
+def _escaped(term: str) -> str:
+    from redisvl.query.filter import Tag  # noqa: PLC0415  see Index.nearest
+
+    escaped = str(Tag("terms") == term).removeprefix("@terms:{").removesuffix("}")
+    return re.sub("[_`]", r"\\\g<0>", escaped)  # a term of one of these alone would be a syntax error
 
 
 def query_terms(terms: Sequence[str]) -> list[str]:

@@ -2,7 +2,8 @@
 
     ma:m:{u:alice}u::<key>      one memory (hash); `ma:m:` is what the index watches
     ma:<kind>:{u:alice}u::      one per scope: `s` state, `k` keys by creation, `u` last matches, `f` fingerprints,
-                                `h` history, `l` lanes, `i` message ids, `b` + lane: keys by date of last use, `r` + message id: receipts
+                                `h` history, `l` lanes, `i` message ids, `d` what changed lately,
+                                `b` + lane: keys by date of last use, `r` + message id: receipts
     ma:c:{u:alice}              a user's preferences, in the same slot as all scopes of that user
     ma:p:{u:alice}              a user's scopes: the own pool, the partitions of agents, the global one
     ma:<kind>:{u:alice}         a user's turns: `q` ids that wait, `w` lease of the worker, `y` all ids by expiry, `t` + id: one turn
@@ -19,6 +20,7 @@ key as it is, any characters, but for `%` and NUL, which are written `%25` and `
 from __future__ import annotations
 
 import hashlib
+from functools import lru_cache
 from typing import TYPE_CHECKING
 from urllib.parse import quote, unquote
 
@@ -60,18 +62,20 @@ def scope_from_id(text: str) -> Scope:
     )
 
 
-def script_keys(prefix: str, scope: Scope) -> list[str]:
+@lru_cache(maxsize=4096)
+def script_keys(prefix: str, scope: Scope) -> tuple[str, ...]:
     """Keys and key prefixes of one scope, in the order in which `lua/scope.lua` names them."""
     identity = scope_id(scope)
     kept = [f"{prefix}:{kind}:{identity}" for kind in _PER_SCOPE]
-    return [
+    return (
         *kept,
         consent_key(prefix, scope),
         memory_prefix(prefix) + identity,
         f"{prefix}:b:{identity}",
         f"{prefix}:r:{identity}",
         partitions_key(prefix, scope),
-    ]
+        f"{prefix}:d:{identity}",
+    )
 
 
 def memory_prefix(prefix: str) -> str:

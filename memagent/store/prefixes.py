@@ -1,4 +1,4 @@
-"""Prefixes as they were last read, so that a search sends an unchanged one only once per process."""
+"""Prefixes as they were last read, so that only what changed is sent again."""
 
 from __future__ import annotations
 
@@ -19,13 +19,29 @@ MAX_PREFIXES = 256
 
 
 @dataclass(frozen=True, slots=True)
+class Row:
+    """One active memory; `shown` is what a reader of the prefix can see of it, without counters."""
+
+    memory: Memory
+    shown: str
+
+
+@dataclass(frozen=True, slots=True)
 class Prefix:
-    """Active memories per scope and together; `marks` are the server's names for this state."""
+    """Active memories per scope, by key, and together; `marks` are the server's names for this state.
+
+    `etag` is equal for prefixes of equal content.
+    """
 
     marks: tuple[str, ...]
-    parts: tuple[tuple[Memory, ...], ...]
+    parts: tuple[Mapping[str, Row], ...]
     merged: tuple[Memory, ...]
     etag: str
+
+    def active(self, scope: int, key: str) -> Memory | None:
+        """One memory of the scope at this place, unless it is dormant."""
+        row = self.parts[scope].get(key)
+        return row.memory if row else None
 
 
 class Prefixes:
@@ -35,7 +51,7 @@ class Prefixes:
         self._kept: OrderedDict[tuple[Scope, ...], Prefix] = OrderedDict()
 
     def get(self, scopes: Sequence[Scope]) -> Prefix | None:
-        """What the server may answer `same` to."""
+        """What the server may answer `same` to, or what changed since."""
         return self._kept.get(tuple(scopes))
 
     def merged(
@@ -50,19 +66,14 @@ class Prefixes:
         if known is not None and known.marks == marks:
             fresh = known
         else:
-            parts = tuple(
-                known.parts[i]
-                if known and answer.get("same")
-                else tuple(memory_of(row, **view) for row in answer["active"])
-                for i, answer in enumerate(answers)
+            before = known.parts if known else ({},) * len(answers)
+            parts = tuple(_part(answer, part, view) for answer, part in zip(answers, before, strict=True))
+            rows = sorted(
+                (row for part in parts for row in part.values()),
+                key=lambda row: (row.memory.created_at, row.memory.key),
             )
-            merged = tuple(
-                sorted(
-                    (memory for part in parts for memory in part),
-                    key=lambda memory: (memory.created_at, memory.key),
-                )
-            )
-            fresh = Prefix(marks, parts, merged, etag_of(merged))
+            digest = hashlib.blake2b("\n".join(row.shown for row in rows).encode(), digest_size=16)
+            fresh = Prefix(marks, parts, tuple(row.memory for row in rows), digest.hexdigest())
         self._kept[tuple(scopes)] = fresh
         self._kept.move_to_end(tuple(scopes))
         while len(self._kept) > MAX_PREFIXES:
@@ -75,19 +86,26 @@ class Prefixes:
             del self._kept[name]
 
 
-def etag_of(memories: Sequence[Memory]) -> str:
-    """Equal for prefixes of equal content: what a reader of the prefix can see, without counters."""
+def _part(answer: Mapping[str, Any], before: Mapping[str, Row], view: Mapping[str, Any]) -> Mapping[str, Row]:
+    """Active memories of one scope as `prefix_of` in `lua/see.lua` answers: the same, what changed, or all."""
+    if answer.get("same"):
+        return before
+    sent = {row["key"]: _row(memory_of(row, **view)) for row in answer["active"]}
+    if "gone" not in answer:
+        return sent
+    gone = {*answer["gone"]}
+    return {key: row for key, row in before.items() if key not in gone} | sent
+
+
+def _row(memory: Memory) -> Row:
     shown = [
-        [
-            memory.key,
-            memory.value,
-            memory.tokens,
-            memory.source,
-            memory.trusted,
-            memory.tags,
-            memory.created_at.timestamp(),
-            memory.updated_at.timestamp(),
-        ]
-        for memory in memories
+        memory.key,
+        memory.value,
+        memory.tokens,
+        memory.source,
+        memory.trusted,
+        memory.tags,
+        memory.created_at.timestamp(),
+        memory.updated_at.timestamp(),
     ]
-    return hashlib.blake2b(dumps(shown).encode(), digest_size=16).hexdigest()
+    return Row(memory, dumps(shown))

@@ -6,12 +6,23 @@ On a cluster a recall takes three trips (`store/trips.py`).
 from __future__ import annotations
 
 import json
+from functools import partial
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from memagent.errors import BadRequest
 from memagent.memory import Scope, ScopeKind, Source
-from memagent.store import CONSENT, Applied, Change, DeleteMemory, Recalled, Standing, Totals, Unsearched
+from memagent.store import (
+    CONSENT,
+    Applied,
+    Change,
+    DeleteMemory,
+    Kept,
+    Recalled,
+    Standing,
+    Totals,
+    Unsearched,
+)
 from memagent.store.connection import CONNECT_TIMEOUT_S, TIMEOUT_S, address_of, at, cluster_of, dial, hang_up
 from memagent.store.contents import Contents
 from memagent.store.faults import redis_errors
@@ -102,7 +113,9 @@ class RedisStore:
         self._prefixes = Prefixes()
         self._contents = Contents()
         self._shards = shards
-        self._trips = Trips(self._run, shards, prefix=prefix) if cluster_of(client) else None
+        trips = Trips(self._run, shards, prefix=prefix) if cluster_of(client) else None
+        self._search = trips.recall if trips else partial(self._run, "recall", doing="recalling")
+        self._look = trips.standing if trips else partial(self._run, "standing", doing="reading what stands")
 
     @classmethod
     async def open(
@@ -148,18 +161,16 @@ class RedisStore:
         known = self._prefixes.get(scopes)
         for row, mark in zip(request["scopes"], known.marks if known else (), strict=False):
             row["known"] = mark
-        if self._trips:
-            answer = await self._trips.recall(scopes, request, vector)
-        else:
-            answer = await self._run("recall", scopes, request, vector, doing="recalling")
+        answer = await self._search(scopes, request, vector)
         if answer.get("opted_out"):
             return Recalled((), (), searched=False, etag="", opted_out=True)
         days = query.dormant_after_days if query.decay and query.embedder else None
         view = {"embedder": self._embedder, "dormant_after_days": days}
         prefix = self._prefixes.merged(scopes, answer["scopes"], known, view)
         hits = tuple(
-            hit_of(row, scopes[row["scope"] - 1], embedder=self._embedder, query=query)
+            hit_of(row, scopes[at], prefix.active(at, row["memory"]["key"]), view)
             for row in answer["hits"]
+            for at in (row["scope"] - 1,)
         )
         return Recalled(
             prefix.merged, hits, bool(answer["searched"]), prefix.etag, total_tokens=int(answer["tokens"])
@@ -190,9 +201,11 @@ class RedisStore:
         )
         request = {**self._write_request(scope, limits, now, message_id), "by_hand": by_hand}
         request["edits"], vectors = edit_rows(edits, dimensions, attempt=request["attempt"], now=now)
+        blobs = vectors
         if receipt is not None and message_id is not None:
-            request["receipt"] = dumps(receipt)
-        answer = await self._run("apply", [scope], request, vectors, doing="writing memories")
+            blobs = [*vectors, dumps(receipt).encode()]
+            request["receipt"] = len(blobs) + 1
+        answer = await self._run("apply", [scope], request, blobs, doing="writing memories")
         return applied_of(answer, embedder=self._embedder, dormant_after_days=limits.dormant_after_days)
 
     async def undo(
@@ -233,10 +246,7 @@ class RedisStore:
         marks = [content.mark if content else "" for content in known]
         rows = [scope_row(scope) | {"known": mark} for scope, mark in zip(scopes, marks, strict=True)]
         request = {"scopes": rows, "once": f"={plain(message_id, 'message id')}", "switch": switch}
-        if self._trips:
-            answer = await self._trips.standing(scopes, request)
-        else:
-            answer = await self._run("standing", scopes, request, doing="reading what is remembered")
+        answer = await self._look(scopes, request)
         memories = (
             self._contents.read(*each, embedder=self._embedder)
             for each in zip(scopes, known, answer["scopes"], strict=True)
@@ -285,24 +295,16 @@ class RedisStore:
         found = [row for row in rows if key is None or any(state["key"] == key for state in row["states"])]
         return tuple(change_of(row) for row in found[:limit])
 
-    async def receipt(self, scope: Scope, message_id: str) -> Mapping[str, Any] | None:
+    async def receipt(self, scope: Scope, message_id: str) -> Kept | None:
+        name = receipt_key(self.prefix, scope, f"={message_id}")
         with redis_errors("reading a receipt"):
-            text = await self.client.hget(receipt_key(self.prefix, scope, f"={message_id}"), "receipt")
-        return None if text is None else json.loads(text)
-
-    async def receipts(self, scope: Scope, *, limit: int = 50) -> tuple[tuple[str, Mapping[str, Any]], ...]:
-        if limit <= 0:
-            return ()
-        with redis_errors("reading receipts"):
-            names: list[Any] = await self.client.zrevrange(script_keys(self.prefix, scope)[6], 0, -1)
-            ids = [name.decode()[1:] for name in names if name.startswith(b"=")][:limit]
-            pipeline = self.client.pipeline(transaction=False)
-            for message_id in ids:
-                pipeline.hget(receipt_key(self.prefix, scope, f"={message_id}"), "receipt")
-            texts = await pipeline.execute() if ids else []
-        return tuple(
-            (name, json.loads(text)) for name, text in zip(ids, texts, strict=True) if text is not None
-        )
+            text, applied = await self.client.hmget(name, ["receipt", "applied"])
+        if text is None:
+            return None
+        if applied is None:
+            return Kept(json.loads(text), None)
+        came = applied_of(json.loads(applied), embedder=self._embedder, dormant_after_days=None)
+        return Kept(json.loads(text), came)
 
     async def save_receipt(self, scope: Scope, message_id: str, receipt: Mapping[str, Any]) -> None:
         request = {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
@@ -18,7 +19,6 @@ from memagent.store import (
     EditOutcome,
     EditStatus,
     Hit,
-    RecallQuery,
     Refusal,
     SetMemory,
     Totals,
@@ -156,18 +156,22 @@ def memory_of(row: Mapping[str, Any], *, embedder: str, dormant_after_days: int 
         unused_days=unused,
         dormant=dormant_after_days is not None and unused >= dormant_after_days,
         searched=row["emb"] == embedder,
-        last_matched_at=moment(int(float(row["matched"]))) if row["matched"] else None,
+        last_matched_at=_matched(row),
         evidence=_evidence_of(row["evidence"]),
         tags=() if row["tags"] in {"", "[]"} else tuple(json.loads(row["tags"])),
         id=row["id"],
     )
 
 
+def _matched(row: Mapping[str, Any]) -> datetime | None:
+    return moment(int(float(row["matched"]))) if row["matched"] else None
+
+
 def totals_of(row: Mapping[str, Any]) -> Totals:
     return Totals(tokens=int(row["tokens"]), entries=int(row["entries"]))
 
 
-def applied_of(answer: Mapping[str, Any], *, embedder: str, dormant_after_days: int) -> Applied:
+def applied_of(answer: Mapping[str, Any], *, embedder: str, dormant_after_days: int | None) -> Applied:
     outcomes = tuple(
         EditOutcome(
             key=row["key"],
@@ -191,19 +195,24 @@ def applied_of(answer: Mapping[str, Any], *, embedder: str, dormant_after_days: 
     )
 
 
-def hit_of(row: Mapping[str, Any], scope: Scope, *, embedder: str, query: RecallQuery) -> Hit:
+def hit_of(row: Mapping[str, Any], scope: Scope, active: Memory | None, view: Mapping[str, Any]) -> Hit:
+    """A hit; `active` is its memory where the prefix has it: then only its counters are sent."""
+    told = row["memory"]
     return Hit(
         scope=scope,
-        memory=memory_of(
-            row["memory"],
-            embedder=embedder,
-            dormant_after_days=query.dormant_after_days if query.decay else None,
-        ),
+        memory=memory_of(told, **view) if active is None else _counted(active, told),
         score=float(row["score"]),
         parts={"vector": float(row["vector"]), "lexical": float(row["lexical"])},
         used=bool(row["used"]),
         reason=row["reason"],
     )
+
+
+def _counted(memory: Memory, told: Mapping[str, Any]) -> Memory:
+    unused, matched = int(told["unused"]), _matched(told)
+    if (unused, matched) == (memory.unused_days, memory.last_matched_at):
+        return memory
+    return replace(memory, unused_days=unused, last_matched_at=matched)
 
 
 def change_of(row: Mapping[str, Any]) -> Change:

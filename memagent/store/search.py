@@ -1,4 +1,4 @@
-"""What one search sends: `lua/recall.lua` reads it."""
+"""What one search sends: `lua/see.lua` and `lua/judge.lua` read it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from memagent.matching import LEXICAL_WEIGHT, LONG_MEMORY_TERMS
 from memagent.store import CONSENT, RecallQuery
-from memagent.store.index import Index, query_terms
+from memagent.store.index import Index, query_terms, with_terms
 from memagent.store.keys import channel_tag, embedder_tag, scope_id
 from memagent.store.rows import day_number, half_precision, milliseconds
 
@@ -52,14 +52,15 @@ def _scope_row(index: Index | None, scope: Scope, candidates: int, words: Sequen
     name = scope_id(scope)
     row: dict[str, Any] = {"id": name, "kind": scope.kind.value}
     if index is not None:
-        nearest, everything = _standing_queries(index, name, candidates)
+        nearest, sharing, everything = _standing_queries(index, name, candidates)
         row |= {"nearest": nearest, "all": everything}
         if words:
-            row["lexical"] = index.nearest(name, candidates, terms=words)
+            row["lexical"] = with_terms(sharing, words)
     return row
 
 
 @lru_cache(maxsize=4096)
-def _standing_queries(index: Index, scope: str, candidates: int) -> tuple[str, str]:
+def _standing_queries(index: Index, scope: str, candidates: int) -> tuple[str, str, str]:
     """What every search of a scope asks: a chat goes on in the same scopes, and writing these takes a share of its time."""
-    return index.nearest(scope, candidates), index.all_of(scope)
+    nearest, sharing = (index.nearest(scope, candidates, sharing=words) for words in (False, True))
+    return nearest, sharing, index.all_of(scope)

@@ -137,7 +137,7 @@ class Trips:
 
     async def standing(self, scopes: Sequence[Scope], request: Mapping[str, Any]) -> Mapping[str, Any]:
         """What `lua/standing.lua` answers on one server; the first scope's slot knows the receipt and the switch."""
-        answers = await self._in_each("standing", scopes, request, doing="reading what is remembered")
+        answers = await self._in_each("standing", scopes, request, doing="reading what stands")
         return {**answers[0], "scopes": _in_order(scopes, answers)}
 
     async def _in_each(

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from memagent.errors import Busy, NoSuchTurn
 from memagent.memory import Scope, ScopeKind
 from memagent.service.observe import opted_out, switched_off
+from memagent.service.receipt import whole
 from memagent.store.keys import queue_name, turn_handle
 from memagent.turns import Durability, Status, Ticket
 from memagent.turns.erasure import erase_user
@@ -132,7 +133,8 @@ class TurnQueue:
         if ticket.status is not Status.DONE or ticket.receipt is not None:
             return ticket
         own = Scope(ScopeKind.USER, ticket.user, ticket.agent_id)
-        return replace(ticket, receipt=await self.memory.ports.store.receipt(own, ticket.message_id))
+        kept = await self.memory.ports.store.receipt(own, ticket.message_id)
+        return ticket if kept is None else replace(ticket, receipt=whole(kept).to_json())
 
     async def follow(self, user: str, found: str) -> AsyncIterator[Ticket]:
         """A turn as it stands, and again whenever that changes, until it is over or this process is about to end.

@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from memagent.errors import MemagentError, StoreFault
-from memagent.service.mending import mended
 from memagent.service.observe import failed
-from memagent.service.receipt import Decision, Reason, Receipt
+from memagent.service.receipt import Decision, Reason, Receipt, whole
 from memagent.store.keys import turn_handle
 from memagent.turns import Status
 
@@ -126,10 +125,11 @@ class Learner:
             return broken(blank, *BUG)
 
     async def _whole(self, turn: Turn, receipt: Receipt) -> Receipt:
-        """The receipt that was being written when a worker died between applying and saying so."""
+        """The receipt of a turn whose worker died between applying it and saying so."""
         if receipt.reason != Reason.ALREADY_SEEN:
             return receipt
-        return await mended(self.memory.ports, turn) or receipt
+        kept = await self.memory.ports.store.receipt(turn.own, turn.message_id)
+        return receipt if kept is None else whole(kept)
 
     async def _done(
         self, user: str, token: str, turn: Mapping[str, str], receipt: Receipt, *, on: bool

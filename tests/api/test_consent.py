@@ -188,5 +188,5 @@ async def test_erasing_while_the_model_thinks_leaves_nothing_of_the_turn(
         assert reports[0]["erased"]["turns"] == 1
         assert any("being learned from" in each["what"] for each in reports[0]["remains"])
         assert (await ada.get("/v1/memories")).json()["memories"] == []
-        assert await store.receipts(Scope(ScopeKind.USER, "ada")) == ()
+        assert await store.receipt(Scope(ScopeKind.USER, "ada"), "m1") is None
         assert await store.scopes("ada") == ()

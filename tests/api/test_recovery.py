@@ -40,14 +40,15 @@ async def test_a_worker_that_dies_between_applying_and_saying_so_leaves_a_whole_
     async with open_service(MEAT, environ=QUICK) as service:
         ada = service.as_user("ada")
         store = service.app.state.memory.ports.store
-        save, died = store.save_receipt, asyncio.Event()
+        apply, died = store.apply, asyncio.Event()
 
-        async def dies_once(*given: Any) -> None:
-            store.save_receipt = save
+        async def dies_once(*given: Any, **named: Any) -> None:
+            store.apply = apply
+            await apply(*given, **named)
             died.set()
             raise StoreUnavailable("gone")
 
-        store.save_receipt = dies_once
+        store.apply = dies_once
         turn = (await ada.post("/v1/turns", json=service.turn("No meat.", message_id="m1"))).json()
         await died.wait()
         service.later(seconds=10)

@@ -17,6 +17,7 @@ from memagent.cli import cli, run
 from memagent.llm.script import Script, calling
 from memagent.llm.scripted import ScriptedServer
 from memagent.memory import Scope, ScopeKind
+from memagent.service.receipt import whole
 from memagent.store.connection import connect
 from memagent.store.queues import Queues
 from memagent.store.redis import RedisStore
@@ -121,10 +122,10 @@ async def test_a_stop_waits_for_the_turn_that_is_being_learned_from(redis_url: s
         client = connect(redis_url)
         row = await Queues(client, prefix=prefix).turn("ada", accepted.json()["id"])
         store = RedisStore(client, prefix=prefix, index=None)
-        receipt = await store.receipt(Scope(ScopeKind.USER, "ada"), "m1")
+        kept = await store.receipt(Scope(ScopeKind.USER, "ada"), "m1")
         assert row is not None
-        assert receipt is not None
-        assert (row["status"], receipt["set"]) == ("done", ["diet"])
+        assert kept is not None
+        assert (row["status"], whole(kept).set) == ("done", ("diet",))
         async for key in client.scan_iter(match=f"{prefix}[:-]*", count=1000):
             await client.unlink(key)
         await client.aclose()

@@ -28,6 +28,7 @@ from memagent.llm.embedders import (
     LocalEmbedder,
     RemoteEmbedder,
     open_embedder,
+    target_of,
 )
 
 if TYPE_CHECKING:
@@ -308,3 +309,24 @@ def test_importing_the_embedders_loads_neither_numpy_nor_a_model() -> None:
         subprocess.run([sys.executable, "-c", code], cwd=Path(__file__).parents[2], check=False).returncode
         == 0
     )
+
+
+@pytest.mark.parametrize(
+    ("environ", "address", "key"),
+    [
+        ({"OPENAI_API_KEY": "k"}, "https://api.openai.com/v1", "k"),
+        ({"OPENAI_BASE_URL": "http://here/v1", "OPENAI_API_BASE": "http://there/v1"}, "http://here/v1", None),
+        ({"OPENAI_BASE_URL": "", "OPENAI_API_BASE": "http://there/v1"}, "http://there/v1", None),
+    ],
+)
+def test_an_openai_embedder_is_where_the_environment_says(
+    environ: dict[str, str], address: str, key: str | None
+) -> None:
+    target = target_of("openai/text-embedding-3-small", environ)
+    assert target is not None
+    assert (target.model, target.base_url, target.api_key) == ("openai/text-embedding-3-small", address, key)
+
+
+@pytest.mark.parametrize("name", ["local", "none", "text-embedding-3-small", "cohere/embed-v4.0"])
+def test_every_other_embedder_is_where_litellm_says(name: str) -> None:
+    assert target_of(name, {"OPENAI_BASE_URL": "http://here/v1"}) is None

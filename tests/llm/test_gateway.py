@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 import logging
 import subprocess
@@ -302,6 +303,50 @@ async def test_embeddings_come_in_order(gateway: Gateway) -> None:
     assert [len(vector) for vector in vectors] == [256] * 4
     assert vectors[0] == pytest.approx(hash_vector(texts[0]), abs=1e-6)
     assert vectors[3] == pytest.approx(hash_vector(texts[3]), abs=1e-6)
+
+
+async def test_an_embedding_request_says_what_the_target_says(
+    gateway: Gateway, printed: Callable[[], str]
+) -> None:
+    asked: dict[str, Any] = {
+        "parameters": {"dimensions": 128},
+        "extra": {"tenant": 7, "user": "u"},
+        "drop": ("user",),
+    }
+    async with ScriptedServer(Script.of(), api_key=KEY) as server:
+        vectors = await gateway.embed(
+            target(server.base_url, model="openai/a/b", headers={"X-User": "Jürgen"}, **asked), [WORDS]
+        )
+    assert vectors[0] == pytest.approx(hash_vector(WORDS, 128), abs=1e-6)
+    assert server.requests[0].body == {"model": "a/b", "input": [WORDS], "dimensions": 128, "tenant": 7}
+    assert server.requests[0].headers["x-user"] == "Jürgen"
+    seen = printed()
+    assert KEY not in seen
+    assert WORDS not in seen
+
+
+@pytest.mark.parametrize("answer", [b"[]", b"{}", b"<html>", b'{"data": [{"index": 0}]}', b'{"data": 3}'])
+async def test_an_answer_without_embeddings_is_an_embedders_fault(gateway: Gateway, answer: bytes) -> None:
+    async def say(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(
+            b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close\r\n\r\n" + answer
+        )
+        writer.close()
+
+    async with await asyncio.start_server(say, "127.0.0.1", 0) as server:
+        port = server.sockets[0].getsockname()[1]
+        with pytest.raises(EmbedderFault, match="cannot be read") as raised:
+            await gateway.embed(target(f"http://127.0.0.1:{port}/v1", model="openai/m"), [WORDS])
+    assert raised.value.__context__ is None
+    assert WORDS not in str(raised.value)
+
+
+async def test_an_embedding_endpoint_that_is_not_there_is_an_embedders_fault(gateway: Gateway) -> None:
+    async with ScriptedServer(Script.of()) as server:
+        gone = server.base_url
+    with pytest.raises(EmbedderFault, match="cannot be reached"):
+        await gateway.embed(target(gone, model="openai/m"), ["x"])
 
 
 async def test_nothing_to_embed_asks_nobody(gateway: Gateway) -> None:

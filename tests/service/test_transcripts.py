@@ -16,7 +16,6 @@ from memagent.llm import ModelReply
 from memagent.llm.script import Answer, call, calling
 from memagent.memory import Message, Scope, ScopeKind
 from memagent.report.story import sentences
-from memagent.service.mending import receipt_of
 from memagent.service.recall import OVER_BUDGET
 from memagent.service.receipt import RecallNote
 from memagent.store.keys import scope_id
@@ -205,8 +204,8 @@ async def test_the_note_of_it_waits_in_the_queue_with_its_turn_and_stands_in_the
         assert envelope.open(envelope.seal(turn, note)) == (turn, note)
         await world.memory.observe(turn, recalled=note)
         kept = await world.memory.why("juno", turn.message_id)
-        assert kept["recall"]["passages"] == [dict(each) for each in note.passages]
-        assert receipt_of(kept).recall == note
+        assert kept["recall"]["passages"] == note.passages
+        assert RecallNote.from_json(kept["recall"]) == note
         assert any("sessions/c1#L1-L1 came into the context" in line for line in sentences(kept))
 
 

@@ -196,7 +196,7 @@ class Meddler:
         self.deeds = list(deeds)
         self.trips: list[str] = []
         self._run = store._run
-        store._trips._run = self  # type: ignore[union-attr, assignment]
+        store._search.__self__._run = self
 
     async def __call__(self, name: str, *arguments: Any, **more: Any) -> Any:
         self.trips.append(name)

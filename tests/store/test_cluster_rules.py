@@ -11,6 +11,7 @@ from tests.store.test_decay_vectors import *  # noqa: F403
 from tests.store.test_forgetting_rules import *  # noqa: F403
 from tests.store.test_history import *  # noqa: F403
 from tests.store.test_isolation import *  # noqa: F403
+from tests.store.test_reading_again import *  # noqa: F403
 from tests.store.test_review_rules import *  # noqa: F403
 from tests.store.test_saving_rules import *  # noqa: F403
 from tests.store.test_standing import *  # noqa: F403

@@ -8,7 +8,7 @@ import pytest
 
 from memagent.errors import Conflict, LimitExceeded, NotFound, PersonalizationOff
 from memagent.memory import Scope, ScopeKind, Source
-from memagent.store import CONSENT, Change, DeleteMemory, EditStatus, Limits, SetMemory
+from memagent.store import CONSENT, Change, DeleteMemory, EditStatus, Kept, Limits, SetMemory
 from memagent.store.redis import RedisStore
 from tests.store.desk import Desk, at, keys, opened, used
 
@@ -207,21 +207,20 @@ async def test_the_receipt_is_stored_with_the_writing(desk: Desk) -> None:
         message_id="m: {1}*",
         receipt=receipt,
     )
-    assert await desk.store.receipt(desk.scope, "m: {1}*") == receipt
+    kept = await desk.store.receipt(desk.scope, "m: {1}*")
+    assert kept is not None
+    assert kept.receipt == receipt
+    assert kept.applied is not None
+    assert [(each.key, each.status) for each in kept.applied.outcomes] == [("a", EditStatus.SET)]
     assert await desk.store.receipt(desk.scope, "m2") is None
     assert await desk.store.receipt(Scope(ScopeKind.USER, "bob"), "m: {1}*") is None
-    await desk.store.save_receipt(desk.scope, "m: {1}*", {"decision": "later"})
-    assert await desk.store.receipt(desk.scope, "m: {1}*") == {"decision": "later"}
     assert (await desk.save("cat", message_id="m: {1}*")).duplicate
 
 
-async def test_receipts_are_listed_newest_first_without_writes_by_hand(desk: Desk) -> None:
-    for i in range(4):
-        await desk.store.save_receipt(desk.scope, f"m{i}", {"n": i})
-        await desk.save(f"by hand {i}")
-    listed = await desk.store.receipts(desk.scope, limit=3)
-    assert listed == (("m3", {"n": 3}), ("m2", {"n": 2}), ("m1", {"n": 1}))
-    assert await desk.store.receipts(desk.scope, limit=0) == ()
+async def test_a_receipt_without_edits_is_kept_as_it_is_and_the_last_one_stands(desk: Desk) -> None:
+    for decision in ("failed", "skipped"):
+        await desk.store.save_receipt(desk.scope, "m1", {"decision": decision})
+    assert await desk.store.receipt(desk.scope, "m1") == Kept({"decision": "skipped"}, None)
 
 
 async def test_receipts_and_retry_notes_expire_by_themselves(desk: Desk) -> None:

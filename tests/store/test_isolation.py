@@ -140,6 +140,13 @@ async def test_unsearched_finds_the_owners_of_any_name_again(store: RedisStore) 
     assert [memory.scope for memory in await store.unsearched(owners[0], "test-embedder")] == [owners[0]]
 
 
+@pytest.mark.parametrize("term", ["_", "`", "__", "a_b", "|", "}", "\\", "*", "-", "c++", "mèo"])
+async def test_a_memory_is_found_by_any_term_that_it_has(desk: Desk, term: str) -> None:
+    await desk.save("a", terms=(term, "other"))
+    [hit] = (await desk.chat(0, terms=(term,))).hits
+    assert hit.parts["lexical"] > 0
+
+
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.data())
 def test_any_key_value_and_term_go_in_and_come_out_whole(redis_url: str, data: st.DataObject) -> None:

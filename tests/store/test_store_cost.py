@@ -77,8 +77,12 @@ async def test_a_new_day_writes_one_date_whatever_has_to_age(lone: Desk) -> None
     await remember(lone, 300)
     await lone.unmatched(1)
     counted, _, _ = await turn(lone, 2, 15)
-    writes = {name: count for name, count in counted.items() if name in {"cmdstat_hset", "cmdstat_zadd"}}
-    assert writes == {"cmdstat_hset": 2}  # the date, and the mark of the prefix
+    writes = {
+        name: count
+        for name, count in counted.items()
+        if name in {"cmdstat_hset", "cmdstat_lpush", "cmdstat_zadd"}
+    }
+    assert writes == {"cmdstat_hset": 1, "cmdstat_lpush": 1}  # the date, and the mark of the prefix
     assert await lone.unused("m7") == 2
 
 

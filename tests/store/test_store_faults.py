@@ -125,7 +125,6 @@ CALLS: dict[str, Callable[[Desk], Awaitable[Any]]] = {
     "totals": lambda desk: desk.store.totals(desk.scope),
     "history": lambda desk: desk.store.history(desk.scope),
     "receipt": lambda desk: desk.store.receipt(desk.scope, "m"),
-    "receipts": lambda desk: desk.store.receipts(desk.scope),
     "save_receipt": lambda desk: desk.store.save_receipt(desk.scope, "m", {}),
     "preference": lambda desk: desk.store.preference("alice", "memories"),
     "set_preference": lambda desk: desk.store.set_preference("alice", "memories", True),

@@ -1,4 +1,4 @@
--- All edits of one message, in order, in one step. ARGV[1] is the request, the rest are the vectors it numbers.
+-- All edits of one message, in order, in one step. ARGV[1] is the request, the rest are the vectors it numbers, and the receipt.
 local R = cjson.decode(ARGV[1])
 local S = scope_at(0, R.scope, R.kind)
 
@@ -11,7 +11,7 @@ local function by_the_user(source)
 end
 
 local forgotten = {}
-local touched = false
+local touched = {}
 
 -- The memories to forget so that one more fits: dormant ones, never matched first, then the oldest last match (T32). What waits for
 -- review goes before all of them, and nothing but that is forgotten for more of it.
@@ -65,7 +65,7 @@ local function refresh(memory, edit)
     redis.call('HSET', name_of(S, memory.key), unpack(row))
     enter(lane, memory.key, stamp_today(lane, R.today))
     if lane.n ~= from.n then leave(S, from.n, memory.key) end
-    touched = true
+    touched[#touched + 1] = memory.key
   end
   return outcome(memory.key, 'refreshed', nil, memory.value)
 end
@@ -86,6 +86,7 @@ local function make_room(trusted)
   if not chosen then return false end
   for _, memory in ipairs(chosen) do
     forgotten[#forgotten + 1] = view(S, memory)
+    touched[#touched + 1] = memory.key
     local states = {{key = memory.key, before = snapshot(S, memory), after = cjson.null}}
     remove(S, memory)
     log(S, 'forget', R.now, memory.source, memory.evidence, states, R.keep)
@@ -138,7 +139,7 @@ local function set(edit)
     states = {{key = from.key, before = before, after = cjson.null}, {key = memory.key, before = cjson.null, after = after}}
   end
   log(S, edit.source == 'import' and 'import' or 'set', R.now, edit.source, edit.evidence, states, R.keep)
-  touched = true
+  for _, state in ipairs(states) do touched[#touched + 1] = state.key end
   return outcome(edit.key, 'set', nil, prior and prior.value)
 end
 
@@ -151,7 +152,7 @@ local function delete(edit)
   local states = {{key = memory.key, before = snapshot(S, memory), after = cjson.null}}
   remove(S, memory)
   log(S, 'delete', R.now, edit.source, edit.evidence, states, R.keep)
-  touched = true
+  touched[#touched + 1] = memory.key
   return outcome(edit.key, 'deleted', nil, memory.value)
 end
 
@@ -168,9 +169,9 @@ end
 
 local outcomes = {}
 for i, edit in ipairs(R.edits) do outcomes[i] = edit.op == 'set' and set(edit) or edit.op == 'delete' and delete(edit) end
-if touched or #forgotten > 0 then changed(S) end
+if #touched > 0 then changed(S, touched) end
 local result = {outcomes = outcomes, forgotten = forgotten, totals = totals(S)}
 local fields = {'applied', cjson.encode(result), 'attempt', R.attempt}
-if R.receipt then fields[5], fields[6] = 'receipt', R.receipt end
+if R.receipt then fields[5], fields[6] = 'receipt', ARGV[R.receipt] end
 settle(S, R, fields)
 return cjson.encode(result)

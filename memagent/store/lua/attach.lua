@@ -12,5 +12,5 @@ if lane.n ~= from.n then
   if memory.emb ~= NO_EMBEDDER then redis.call('HDEL', name_of(S, R.key), 'v_' .. memory.emb) end
 end
 redis.call('HSET', name_of(S, R.key), 'lane', lane.n, 'emb', R.emb, 'terms', R.terms, 'v_' .. R.emb, ARGV[2])
-changed(S)
+changed(S, {R.key})
 return 1

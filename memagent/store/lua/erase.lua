@@ -17,7 +17,7 @@ for _, name in ipairs(redis.call('ZRANGE', S.messages, 0, -1)) do
   end
 end
 for _, lane in pairs(lanes_of(S)) do redis.call('DEL', lane.set) end
-redis.call('DEL', S.state, S.keys, S.matched, S.prints, S.history, S.lanes)
+redis.call('DEL', S.state, S.keys, S.matched, S.prints, S.history, S.lanes, S.recent)
 -- Turns under way count as applied from here on, so that none of them writes what was just erased.
 for _, once in ipairs(R.closed) do
   local nothing = {outcomes = {}, forgotten = {}, totals = {tokens = 0, entries = 0}}

@@ -62,9 +62,10 @@ end
 
 -- Counts this date for what was searched and takes the used ones back to zero (T02 to T04, T13).
 local function count(used)
-  local moved = {}
+  local dated, back = {}, {}
   for _, S in ipairs(own) do
-    for _, lane in ipairs(S.searched) do moved[S] = tick(S, lane, R.today) or moved[S] end
+    back[S] = {}
+    for _, lane in ipairs(S.searched) do dated[S] = tick(S, lane, R.today) or dated[S] end
   end
   for _, hit in ipairs(used) do
     local S = hit.scope
@@ -72,21 +73,27 @@ local function count(used)
     local lane = n and lanes_of(S)[n]
     if lane then
       local stamp = tonumber(redis.call('ZSCORE', lane.set, hit.key))
-      moved[S] = moved[S] or stamp < dormant_before(lane, R.days)
+      if stamp < dormant_before(lane, R.days) then back[S][#back[S] + 1] = hit.key end
       enter(lane, hit.key, stamp_today(lane, R.today))
       redis.call('ZADD', S.matched, 'GT', whole(R.now), hit.key)
     end
   end
-  for S in pairs(moved) do
-    if moved[S] then changed(S) end
+  for _, S in ipairs(own) do
+    if dated[S] then changed(S) elseif #back[S] > 0 then changed(S, back[S]) end
   end
 end
 
--- A memory that was found is shown if it is ours to show and still stands where this search sees it.
-local function found(hit)
-  local memory = not hit.scope.wanted.elsewhere and load(hit.scope, hit.key)
-  for _, lane in ipairs(memory and hit.scope.visible or {}) do
-    if lane.n == memory.lane then return memory end
+-- What a hit says of its memory if that is ours to show and still stands where this search sees it. What the caller has in the prefix
+-- is not sent again, unless the prefix may be older (`last`).
+local function told(S, key)
+  local n = not S.wanted.elsewhere and redis.call('HGET', name_of(S, key), 'lane')
+  for _, lane in ipairs(n and S.visible or {}) do
+    if lane.n == n then
+      local stamp = tonumber(redis.call('ZSCORE', lane.set, key))
+      local matched = redis.call('ZSCORE', S.matched, key)
+      if R.last or not is_active(lane, stamp) then return view(S, load(S, key), stamp, matched) end
+      return {key = key, unused = unused_days(lane, stamp), matched = matched or ''}
+    end
   end
 end
 
@@ -96,10 +103,10 @@ local function judged(hits, complete)
   judge(hits)
   for i, hit in ipairs(hits) do
     if i > R.hits and not hit.used then break end
-    local memory = found(hit)
+    local memory = told(hit.scope, hit.key)
     if memory then
-      rows[#rows + 1] = {place = i, scope = hit.scope.order, memory = view(hit.scope, memory), score = hit.score,
-        vector = hit.vector, lexical = hit.lexical, used = hit.used, reason = hit.reason}
+      rows[#rows + 1] = {place = i, scope = hit.scope.order, memory = memory, score = hit.score, vector = hit.vector,
+        lexical = hit.lexical, used = hit.used, reason = hit.reason}
       if hit.used then used[#used + 1] = hit end
     end
   end

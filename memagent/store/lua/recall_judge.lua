@@ -2,7 +2,7 @@
 -- judges them alike, so all agree on the used set; each shows and counts its own.
 for _, S in ipairs(own) do
   -- Written to since the first trip: what was found then is not what stands now, so it is looked for again.
-  if not R.last and stands(S) ~= S.wanted.stands then return cjson.encode({again = true}) end
+  if not R.last and mark_of(S) ~= S.wanted.stands then return cjson.encode({again = true}) end
 end
 local hits, complete = {}, true
 for i, S in ipairs(scopes) do complete = take(S, S.wanted.size, R.replies[i], hits) and complete end

@@ -4,14 +4,16 @@
 local FIELDS = {'value', 'tokens', 'created', 'updated', 'source', 'protected', 'trusted', 'evidence', 'tags', 'words',
   'terms', 'print', 'emb', 'lane', 'id'}
 local NO_EMBEDDER = 'none'
+local RECENT = 64  -- changes a scope remembers for those who read it before
 local BATCH = 1000  -- arguments in one command: Lua's stack is not endless
 
--- The scope whose keys start at KEYS[12 * i + 1] (store/keys.py, script_keys).
+-- The scope whose keys start at KEYS[13 * i + 1] (store/keys.py, script_keys).
 local function scope_at(i, id, kind)
-  local k = 12 * i
+  local k = 13 * i
   return {id = id, kind = kind, state = KEYS[k + 1], keys = KEYS[k + 2], matched = KEYS[k + 3], prints = KEYS[k + 4],
     history = KEYS[k + 5], lanes = KEYS[k + 6], messages = KEYS[k + 7], consent = KEYS[k + 8], memory = KEYS[k + 9],
-    lane = KEYS[k + 10], receipt = KEYS[k + 11], partitions = KEYS[k + 12]}
+    lane = KEYS[k + 10], receipt = KEYS[k + 11], partitions = KEYS[k + 12],
+    recent = KEYS[k + 13]}
 end
 
 local function whole(number)
@@ -47,12 +49,33 @@ local function totals(S)
   return {tokens = tonumber(redis.call('HGET', S.state, 'tokens') or 0), entries = redis.call('ZCARD', S.keys)}
 end
 
--- Marks the prefix as changed. The mark is a time, so that it never comes back after an erase or a lost write.
-local function changed(S)
+-- The name of the state a scope is in.
+local function mark_of(S)
+  local newest = redis.call('LINDEX', S.recent, 0)
+  return newest and cjson.decode(newest)[1] or '0'
+end
+
+-- Notes that the memories under these keys changed, or that any may have; whoever knows the state before is then sent those only.
+-- A mark is a time, so that it never comes back after an erase or a lost write.
+local function changed(S, keys)
   local clock = redis.call('TIME')
-  local mark = clock[1] * 1000000 + clock[2]
-  local before = tonumber(redis.call('HGET', S.state, 'mark') or 0)
-  redis.call('HSET', S.state, 'mark', whole(math.max(mark, before + 1)))
+  local mark = whole(math.max(clock[1] * 1000000 + clock[2], tonumber(mark_of(S)) + 1))
+  if not keys then redis.call('DEL', S.recent) end
+  redis.call('LPUSH', S.recent, cjson.encode({mark, keys}))
+  redis.call('LTRIM', S.recent, 0, RECENT - 1)
+end
+
+-- The keys of what changed since that state, each once; nil when it is not known any more.
+local function changed_since(S, mark)
+  local keys, seen = {}, {}
+  for _, entry in ipairs(redis.call('LRANGE', S.recent, 0, -1)) do
+    local change = cjson.decode(entry)
+    if change[1] == mark then return keys end
+    for _, key in ipairs(change[2] or {}) do
+      if not seen[key] then keys[#keys + 1] = key end
+      seen[key] = true
+    end
+  end
 end
 
 -- What came of one message or one write by hand, under its once-only name for as long as it may be asked for again.

@@ -58,19 +58,38 @@ local function all_active()
   return not R.decay or R.emb == NO_EMBEDDER
 end
 
-for _, S in ipairs(own) do see_lanes(S) end
-
--- A scope's state by name: equal now and later if nothing was written between.
-local function stands(S)
-  return redis.call('HGET', S.state, 'mark') or '0'
+local function is_active(lane, stamp)
+  return all_active() or stamp >= dormant_before(lane, R.days)
 end
 
--- Active memories as they stand before this search's own counting (T25); none if the caller has them already.
+-- Those of these memories that are active, and the keys of those that are not.
+local function only_changed(S, keys)
+  local active, gone, seen = {}, {}, {}
+  for _, lane in ipairs(S.visible) do seen[lane.n] = lane end
+  for _, key in ipairs(keys) do
+    local memory = load(S, key)
+    local lane = memory and seen[memory.lane]
+    local stamp = lane and tonumber(redis.call('ZSCORE', lane.set, key))
+    if stamp and is_active(lane, stamp) then
+      active[#active + 1] = view(S, memory, stamp)
+    else
+      gone[#gone + 1] = key
+    end
+  end
+  return active, gone
+end
+
+-- Active memories as they stand before this search's own counting (T25); of one that the caller has already, what changed since.
 local function prefix_of(S)
-  local mark = redis.call('HGET', S.state, 'mark') or '0'
-  local answer = {mark = mark .. '/' .. S.numbers .. '/' .. (all_active() and 'all' or whole(R.days))}
-  if answer.mark == S.wanted.known then
+  local sight = '/' .. S.numbers .. '/' .. (all_active() and 'all' or whole(R.days))
+  local answer, known = {mark = mark_of(S) .. sight}, S.wanted.known or ''
+  if answer.mark == known then
     answer.same = true
+    return answer
+  end
+  local since = string.sub(known, -#sight) == sight and changed_since(S, string.sub(known, 1, -#sight - 1))
+  if since then
+    answer.active, answer.gone = only_changed(S, since)
     return answer
   end
   answer.active = {}
@@ -88,6 +107,8 @@ local function prefix_of(S)
   end
   return answer
 end
+
+for _, S in ipairs(own) do see_lanes(S) end
 
 -- What the engine is asked about one scope, as commands. The lane numbers are known only here; `@lane:{LANES}` cannot come from
 -- outside: braces are escaped there.

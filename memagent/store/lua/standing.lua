@@ -8,15 +8,16 @@ for i, wanted in ipairs(R.scopes) do
     answer.receipt = redis.call('HGET', S.receipt .. R.once, 'receipt') or nil
     answer.switch = redis.call('HGET', S.consent, R.switch) or nil
   end
-  local held = {mark = redis.call('HGET', S.state, 'mark') or '0'}
+  local held = {mark = mark_of(S)}
   answer.scopes[i] = held
   if held.mark == wanted.known then
     held.same = true
   else
-    held.memories = {}
-    for _, key in ipairs(redis.call('ZRANGE', S.keys, 0, -1)) do
+    local since = changed_since(S, wanted.known)
+    held.memories, held.gone = {}, since and {}
+    for _, key in ipairs(since or redis.call('ZRANGE', S.keys, 0, -1)) do
       local memory = load(S, key)
-      if memory then held.memories[#held.memories + 1] = view(S, memory) end
+      if memory then held.memories[#held.memories + 1] = view(S, memory) elseif since then held.gone[#held.gone + 1] = key end
     end
   end
 end

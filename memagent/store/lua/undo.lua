@@ -65,7 +65,9 @@ for i = #change.states, 1, -1 do
   end
   states[#states + 1] = {key = state.key, before = standing, after = snapshot(S, load(S, state.key))}
 end
-changed(S)
+local touched = {}
+for i, state in ipairs(states) do touched[i] = state.key end
+changed(S, touched)
 local undo = log(S, 'undo', R.now, R.source, '{}', states, R.keep, change.id)
 undo.states = nil
 local result = cjson.encode({change = undo})
