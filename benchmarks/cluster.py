@@ -13,7 +13,7 @@ from __future__ import annotations
 import asyncio
 import shutil
 import tempfile
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import count
@@ -193,19 +193,18 @@ async def failover(store: RedisStore, servers: LocalCluster, *, kill: bool) -> d
     await asyncio.sleep(AFTER_S)
     slot = slot_tag(next(iter(stream.acknowledged)))
     started = perf_counter()
-    if kill:
-        killed = await servers.kill(slot)
-        while await servers.holder(slot) is killed:  # noqa: ASYNC110  another process raises no event here
-            await asyncio.sleep(PAUSE_S)
-    else:
-        await servers.hand_over(slot)
-    took = perf_counter() - started
-    await asyncio.sleep(AFTER_S)
-    stream.going = False
-    await chats
-    lost, twice = await stream.counted()
-    if kill:
-        await servers.revive(killed)
+    async with AsyncExitStack() as lasting:
+        if kill:
+            killed = await lasting.enter_async_context(servers.without(slot))
+            while await servers.holder(slot) is killed:  # noqa: ASYNC110  another process raises no event here
+                await asyncio.sleep(PAUSE_S)
+        else:
+            await servers.hand_over(slot)
+        took = perf_counter() - started
+        await asyncio.sleep(AFTER_S)
+        stream.going = False
+        await chats
+        lost, twice = await stream.counted()
     return {
         "acknowledged": sum(map(len, stream.acknowledged.values())),
         "messages_refused": len(stream.refused),

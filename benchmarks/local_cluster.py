@@ -10,6 +10,7 @@ import contextlib
 import random
 import socket
 import subprocess
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Self
 
@@ -20,7 +21,7 @@ from redis.exceptions import ResponseError
 from memagent.store.embedded import COMPACT, find_binaries
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import AsyncIterator, Awaitable, Callable
     from pathlib import Path
     from types import TracebackType
 
@@ -192,12 +193,19 @@ class LocalCluster:
 
         await until(agreed)
 
-    async def kill(self, key: str) -> Node:
-        """Kill the primary of `key`, as a crash would; its replica takes over after `NODE_TIMEOUT_MS` and an election."""
-        found = await self.holder(key)
-        found.process.kill()
-        found.process.wait()
-        return found
+    @asynccontextmanager
+    async def without(self, key: str) -> AsyncIterator[Node]:
+        """Kill the primary of `key`, as a crash would, and start it again at the end.
+
+        Its replica takes over after `NODE_TIMEOUT_MS` and an election.
+        """
+        killed = await self.holder(key)
+        killed.process.kill()
+        killed.process.wait()
+        try:
+            yield killed
+        finally:
+            await self.revive(killed)
 
     async def revive(self, node: Node) -> None:
         """Start a killed node again and wait until it follows whoever leads now."""

@@ -10,6 +10,7 @@ from redis.asyncio.connection import SSLConnection, parse_url
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 from redis.exceptions import ClusterDownError, NoScriptError
+from redis.exceptions import ConnectionError as NoConnection
 
 from memagent.store.connection import MAX_CONNECTIONS, connect
 
@@ -61,6 +62,9 @@ class Cluster(RedisCluster):
             await self._calls.acquire()
         try:
             return await super().execute_command(*args, **kwargs)
+        except AttributeError as error:
+            # When a node fails redis-py closes the connections that nobody uses, and one may be taken meanwhile.
+            raise NoConnection("a connection was closed under way") from error
         finally:
             self._calls.release()
 

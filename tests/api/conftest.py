@@ -142,5 +142,5 @@ async def clean(client: Any, prefix: str) -> None:
         for name in await server.execute_command("FT._LIST"):
             if name.decode().startswith(f"{prefix}:"):
                 await server.execute_command("FT.DROPINDEX", name)
-        async for key in server.scan_iter(match=f"*{prefix}*", count=1000):
+        async for key in server.scan_iter(match=f"{prefix}:*", count=1000):
             await server.unlink(key)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -38,22 +39,23 @@ async def test_what_was_accepted_is_learned_from_over_a_failover(
     async with open_service(rules=rules, environ={"MEMAGENT_TURN_LEASE_S": "1"}) as service:
         store, ada = service.app.state.memory.ports.store, service.as_user("ada")
         slot = slot.replace("PREFIX", store.prefix)
-        for number, word in enumerate(WORDS):
-            if number == len(WORDS) // 2:
-                lost = await cluster.kill(slot) if kill else (await cluster.hand_over(slot))[0]
-            turn = service.turn(word, message_id=word)
-            async with asyncio.timeout(30):
-                while (await ada.post("/v1/turns", json=turn)).status_code == 503:  # noqa: ASYNC110  as a backend does
-                    await asyncio.sleep(0.05)
-        try:
+        async with AsyncExitStack() as lasting:
+            for number, word in enumerate(WORDS):
+                if number == len(WORDS) // 2:
+                    await (
+                        lasting.enter_async_context(cluster.without(slot))
+                        if kill
+                        else cluster.hand_over(slot)
+                    )
+                turn = service.turn(word, message_id=word)
+                async with asyncio.timeout(30):
+                    while (await ada.post("/v1/turns", json=turn)).status_code == 503:  # noqa: ASYNC110  as a backend does
+                        await asyncio.sleep(0.05)
             async with asyncio.timeout(60):
                 while not await learned(service):  # noqa: ASYNC110  another process raises no event here
                     await asyncio.sleep(0.1)
             history = await store.history(Scope(ScopeKind.USER, "ada"))
             assert sorted(line.key for line in history) == WORDS
-        finally:
-            if kill:
-                await cluster.revive(lost)
 
 
 async def learned(service: Any) -> bool:

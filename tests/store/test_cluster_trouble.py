@@ -79,16 +79,13 @@ async def test_after_a_primary_was_killed_its_replica_has_what_reached_it_and_wr
         pipeline.set(f"probe{SLOT}", 1)
         pipeline.wait(1, 5_000)
         assert (await pipeline.execute())[1] == 1
-    killed = await cluster.kill(SLOT)
-    try:
+    async with cluster.without(SLOT):
         with pytest.raises(StoreUnavailable):
             await desk.chat(0)
         assert await insisted(desk, 10) > 0
         for number in range(11, 15):
             await insisted(desk, number)
         await kept_once(desk, 15)
-    finally:
-        await cluster.revive(killed)
     await kept_once(desk, 15)
 
 
@@ -100,12 +97,9 @@ async def test_users_of_other_shards_notice_nothing_of_a_failover(
     away = [each for each in others if await cluster.holder(f"{{u:{each.scope.owner}}}") is not lost]
     for each in (desk, *away):
         await each.save("tea", vector=near(0.9, 1))
-    killed = await cluster.kill(SLOT)
-    try:
+    async with cluster.without(SLOT):
         for each in away:
             assert used(await each.chat(1, vector=direction(0))) == ["tea"]
-    finally:
-        await cluster.revive(killed)
 
 
 async def index_of(store: RedisStore, key: str) -> tuple[Any, str]:
