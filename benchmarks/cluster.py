@@ -102,7 +102,7 @@ async def speed(store: RedisStore, users: int, mode: str) -> dict[str, Any]:
     }
     model = Instant(EACH)
     model.number = start = next(CHATS)
-    turns = Turns(opened(store, Known(EMBEDDER), model), own(0, users).owner, start=start)
+    turns = Turns(opened(store, Known(EMBEDDER), model), own(0, users).owner, start=start, count=2_000)
     found["turn"] = await measure.timed(turns, rounds=rounds, each=each // 4)
     seconds = 1.0 if mode == "quick" else 3.0
     found["a second"] = {clients: await rate(store, users, clients, seconds) for clients in CLIENTS}

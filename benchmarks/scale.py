@@ -16,12 +16,12 @@ from typing import Any
 from benchmarks import measure
 
 MEASURED = {
-    "user": 1_150,  # bytes of a user without memories (size)
+    "user": 1_110,  # bytes of a user without memories (size)
     "memory": 2_906,  # bytes of a memory with its first line of history and its part of the index, 384 dimensions (recall --full)
     "line": 700,  # bytes of a further line of history (size)
     "turn": 3_650,  # bytes that a turn leaves for MEMAGENT_RECEIPT_DAYS: receipt and ticket (size)
-    "log": 14_800,  # bytes that a turn writes to the append-only file and to every replica (size)
-    "redis_ms": 2.8,  # of a core of Redis for a turn: recall, queue, learning (size, recall)
+    "log": 12_200,  # bytes that a turn writes to the append-only file and to every replica (size)
+    "redis_ms": 2.5,  # of a core of Redis for a turn: recall, queue, learning (size, recall)
     "elsewhere_ms": 0.05,  # of a core of every other shard for a recall, where the engine has a coordinator
     "queue_ms": 0.5,  # of a core of the one shard that has pydocket's stream and the handles, per turn
     "python_ms": 6.5,  # of a core of API and worker for a turn, without embedding (size, rest)
