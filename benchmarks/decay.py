@@ -9,7 +9,6 @@ SQLite. The user has 10 to 10,000 memories (100,000 in full mode); SQLite holds 
 
 from __future__ import annotations
 
-import asyncio
 import sqlite3
 import tempfile
 from datetime import UTC, datetime, timedelta
@@ -148,4 +147,4 @@ async def main(mode: str) -> None:
 KINDS = ("new day", "no match", "match")
 
 if __name__ == "__main__":
-    asyncio.run(main(measure.asked(__doc__)))
+    measure.run(main(measure.asked(__doc__)))

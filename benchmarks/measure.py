@@ -21,6 +21,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import uvloop
 
 from memagent.lexicon import terms
 from memagent.llm import ModelReply, Usage
@@ -30,7 +31,7 @@ from memagent.store.embedded import EmbeddedRedis
 from memagent.tokens import count_tokens
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+    from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
 
     from memagent.llm import ToolSpec, Vector
     from memagent.store.redis import RedisStore
@@ -76,6 +77,12 @@ class Figure:
 
     def __str__(self) -> str:
         return f"{self.p50:.2f} ({self.low:.2f} to {self.high:.2f}), p99 {self.p99:.2f}"
+
+
+def run(main: Coroutine[Any, Any, None]) -> None:
+    """On the loop that the service and its workers run on."""
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        runner.run(main)
 
 
 WARM = 20

@@ -170,4 +170,4 @@ def small_size(mode: str) -> int:
 
 
 if __name__ == "__main__":
-    asyncio.run(main(measure.asked(__doc__)))
+    measure.run(main(measure.asked(__doc__)))

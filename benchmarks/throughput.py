@@ -204,4 +204,4 @@ async def main(mode: str) -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(main(measure.asked(__doc__)))
+    measure.run(main(measure.asked(__doc__)))

@@ -10,7 +10,6 @@ together 1,000 to 1,000,000 (100,000 by default).
 
 from __future__ import annotations
 
-import asyncio
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
@@ -244,4 +243,4 @@ def reaches(figures: dict[str, Any], mode: str) -> list[Reach]:
 
 
 if __name__ == "__main__":
-    asyncio.run(main(measure.asked(__doc__)))
+    measure.run(main(measure.asked(__doc__)))

@@ -18,7 +18,7 @@ from memagent.sessions import fence
 from memagent.tokens import well_formed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from datetime import datetime
 
     from jinja2 import Environment
@@ -162,8 +162,13 @@ def strip_injected(messages: Sequence[Message], injected: Mapping[str, str]) -> 
     A user who says the words of a memory themselves keeps them: that is a fact heard again. A message of nothing else
     is left out altogether.
     """
-    stripped = ((message, _strip(message, injected)) for message in messages)
-    return tuple(after for before, after in stripped if after is before or not _is_blank(after))
+    return tuple(stripped(messages, injected))
+
+
+def stripped(messages: Iterable[Message], injected: Mapping[str, str]) -> Iterator[Message]:
+    """As `strip_injected`, one message after another in the order given."""
+    both = ((message, _strip(message, injected)) for message in messages)
+    return (after for before, after in both if after is before or not _is_blank(after))
 
 
 def _strip(message: Message, injected: Mapping[str, str]) -> Message:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import islice
 from typing import TYPE_CHECKING
 
-from memagent.agent.context import keyed_listing, render, strip_injected
+from memagent.agent.context import keyed_listing, render, stripped
 from memagent.agent.ledger import plain_number
 from memagent.memory import Message
 from memagent.window import DEFAULT_INPUT_TOKENS, DEFAULT_MESSAGES, input_text, newest
@@ -67,7 +68,8 @@ def read_window(messages: Sequence[Message], size: int, injected: Mapping[str, s
     chat may be long.
     """
     reach = messages[-(4 * size + 16) :] if size > 0 else ()
-    return newest(strip_injected(reach, injected), size)
+    last = islice(stripped(reversed(reach), injected), max(size, 0) + 1)
+    return newest(tuple(last)[::-1], size)
 
 
 @lru_cache(maxsize=16)
