@@ -262,7 +262,7 @@ class Store(Protocol):
     """Memories of scopes, their history, receipts and preferences."""
 
     async def recall(self, scopes: Sequence[Scope], query: RecallQuery) -> Recalled:
-        """Search the scopes, count the day, reset the used set: one round trip."""
+        """Search the scopes, count the day, reset the used set: one round trip, on a cluster three."""
         ...
 
     async def standing(self, scopes: Sequence[Scope], message_id: str, *, switch: str) -> Standing:

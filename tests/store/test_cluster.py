@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from memagent.errors import MemagentError
 from memagent.memory import Scope, ScopeKind, Source
 from memagent.store import CONSENT, DeleteMemory, Limits, SetMemory
+from memagent.store.numbers import Claim, TurnNumbers
 from memagent.store.trips import groups
 from tests.store.desk import EMBEDDER, Desk, at, direction, keys, near, opened, used
 
@@ -287,3 +288,37 @@ async def test_recall_takes_two_scripts_for_one_user_and_one_when_there_is_nothi
     await desk.chat(1, about=None)
     await desk.chat(1, vector=direction(0), scopes=(AGENT,))
     assert meddler.trips == ["recall_see", "recall_see"]
+
+
+# -- beside memories -------------------------------------------------------------------------------------------------------
+
+
+async def test_what_is_said_is_numbered_on_a_cluster(store: RedisStore) -> None:
+    numbers = TurnNumbers(store.client, prefix=store.prefix)
+    claims = [Claim(("question",)), Claim(("answer",), after=("question",))]
+
+    async def claimed() -> list[tuple[int, bool]]:
+        found = await numbers.claim(ALICE, "c1", claims, at=at(0), message_id="m1", shown=("cited",))
+        assert found.shown == ("cited",)
+        return [(each.number, each.written) for each in found.numbers if each]
+
+    assert await claimed() == [(1, False), (2, False)]
+    found = await numbers.claim(ALICE, "c1", claims, at=at(0), message_id="m1")
+    assert await numbers.written(ALICE, "c1", claims, [each for each in found.numbers if each])
+    assert await claimed() == [(1, True), (2, True)]
+    await numbers.spoke("owner", "embedder")
+    assert await numbers.behind("another") == ("owner",)
+    names = await numbers.erase("alice")
+    await numbers.erased("alice", names)
+    assert await claimed() == [(1, False), (2, False)]
+
+
+async def test_receipts_and_preferences_of_a_user_are_read_and_erased_on_a_cluster(store: RedisStore) -> None:
+    await store.save_receipt(ALICE, "m1", {"number": 1})
+    kept = await store.receipt(ALICE, "m1")
+    assert kept is not None
+    assert kept.receipt == {"number": 1}
+    await store.set_preference("alice", CONSENT, value=False)
+    assert await store.erase_preferences("alice") == 1
+    await store.erase(ALICE)
+    assert await store.keys_of("alice") == 0

@@ -7,6 +7,7 @@ from itertools import count
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from redis.asyncio.cluster import RedisCluster
 
 from memagent.errors import StoreUnavailable
 from memagent.memory import Scope, ScopeKind
@@ -100,6 +101,17 @@ async def test_users_of_other_shards_notice_nothing_of_a_failover(
     async with cluster.without(SLOT):
         for each in away:
             assert used(await each.chat(1, vector=direction(0))) == ["tea"]
+
+
+async def test_a_connection_that_the_client_closed_under_way_is_an_outage_and_no_bug(
+    store: RedisStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def closed(*_: Any, **__: Any) -> None:
+        raise AttributeError("'NoneType' object has no attribute 'writelines'")
+
+    monkeypatch.setattr(RedisCluster, "execute_command", closed)
+    with pytest.raises(StoreUnavailable):
+        await store.list(ALICE)
 
 
 async def index_of(store: RedisStore, key: str) -> tuple[Any, str]:
