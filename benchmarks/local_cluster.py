@@ -29,6 +29,9 @@ SLOTS = 16_384
 NODE_TIMEOUT_MS = 1_000
 """After this a silent node counts as failing; Redis' own default is 15 s."""
 
+HAND_OVER_S = 6.0
+"""Redis gives a failover that was asked for up after five seconds, without a word; then it is asked for again."""
+
 POLL_S = 0.02
 START_TIMEOUT_S = 30.0
 
@@ -169,9 +172,13 @@ class LocalCluster:
         """A failover as one asks for it, on the shard of `key`: the old and the new primary, when the new one serves."""
         old = await self.holder(key)
         new = await self.replica_of(old)
-        await new.ask("CLUSTER", "FAILOVER")
-        await self._agreed(key, new)
-        return old, new
+        async with asyncio.timeout(START_TIMEOUT_S):
+            while True:
+                await new.ask("CLUSTER", "FAILOVER")
+                with contextlib.suppress(TimeoutError):
+                    async with asyncio.timeout(HAND_OVER_S):
+                        await self._agreed(key, new)
+                        return old, new
 
     async def move(self, key: str, new: Node) -> Node:
         """Give the slot of `key`, with all keys in it, to another primary; the one that had it."""
