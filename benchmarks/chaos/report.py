@@ -28,7 +28,7 @@ class Plan:
     budget_ms: float = 150.0
     grace_ms: float = 850.0
     """On top of the recall budget, for everything else of a request and for a machine whose cores all of this shares."""
-    post_ms: float = 15_000.0
+    post_ms: float = 11_000.0
     """In which a turn is accepted or refused."""
     recovery_s: float = 60.0
     chats: int = 4

@@ -9,7 +9,7 @@ from dataclasses import replace
 from time import perf_counter
 from typing import TYPE_CHECKING
 
-from memagent.errors import Busy, NoSuchTurn
+from memagent.errors import Busy, NoSuchTurn, StoreUnavailable
 from memagent.memory import Scope, ScopeKind
 from memagent.service.observe import opted_out, switched_off
 from memagent.service.receipt import whole
@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
 USER_FULL_RETRY_S = 2.0
 TOTAL_FULL_RETRY_S = 5.0
+ACCEPT_S = 10.0
+"""For taking a turn, which is several calls to Redis: then whoever hands it over is told to do so again."""
 NOTES_KEPT = 10_000
 """Of contexts that were given and whose turns have not come yet: a few hundred bytes each."""
 
@@ -79,8 +81,15 @@ class TurnQueue:
         Where memory is off, for this user or for all, it is not kept, and over at once.
 
         Raises `Busy` when the user's line or the whole queue is full, `NoUserKey` for a key that cannot be sealed, and
-        `StoreFault` when it is not certain that the turn was taken: hand it over again.
+        `StoreFault` when it is not certain that the turn was taken: hand it over again. Never takes longer than `ACCEPT_S`.
         """
+        try:
+            async with asyncio.timeout(ACCEPT_S):
+                return await self._accept(turn)
+        except TimeoutError:
+            raise StoreUnavailable("taking the turn: Redis did not answer in time: hand it over again") from None
+
+    async def _accept(self, turn: Turn) -> Ticket:
         found, user = turn_id(turn), turn.user
         payload = self._envelope.seal(turn, self._notes.get((user, found)))
         now = self.memory.ports.clock()
