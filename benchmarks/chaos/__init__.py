@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import httpx
 
 from benchmarks.chaos.count import count, drained, receipts, watch
-from benchmarks.chaos.harm import Fault, drawn, on
+from benchmarks.chaos.harm import KINDS, Fault, drawn, on
 from benchmarks.chaos.people import CLIENT_TIMEOUT_S, Facts, Stage, chat, hand_over, learned
 from benchmarks.chaos.report import CALM, Happened, Plan, Report
 from benchmarks.chaos.town import Town
@@ -25,7 +25,7 @@ from memagent.llm.scripted import ScriptedServer
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["Plan", "Report", "run"]
+__all__ = ["KINDS", "Plan", "Report", "run"]
 
 REVIVE_S = 0.5
 
