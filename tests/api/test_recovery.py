@@ -57,7 +57,8 @@ async def test_a_turn_that_no_worker_was_told_of_is_swept_up_though_every_clock_
             ahead.stop()
             [(_, turn_id, _)] = await service.app.state.queue._queues.announced(for_ms=0, limit=10)
 
-            assert (await over(ada, turn_id))["status"] == "done"
+            swept = await service.app.state.queue.finished("ada", turn_id, timeout_s=30)
+            assert swept.status == "done"
     finally:
         if time_machine.escape_hatch.is_travelling():
             ahead.stop()
