@@ -53,6 +53,7 @@ async def run(plan: Plan, folder: Path, *, told: bool = False) -> Report:
                 for _ in range(plan.chats):
                     tasks.create_task(chat(stage, dice.random()))
                 tasks.create_task(watch(stage))
+                tasks.create_task(stage.pulse())
                 for number, fault in enumerate(faults, 1):
                     await _one(stage, fault, number, monotonic() - started, told=told)
                 while not all(task.done() for task in posting):

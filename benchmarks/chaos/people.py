@@ -27,6 +27,9 @@ LONG = " It is a long story that takes a good many more words to tell than the o
 TRY_AGAIN = frozenset({429, 503, 504})
 """What `POST /v1/turns` may answer while something is down; 504 stands in docs/service.md beside 503."""
 CLIENT_TIMEOUT_S = 45.0
+PULSE_S = 0.02
+NOTICED_S = 0.3
+"""The end of a process is noticed within this."""
 
 
 def value_of(user: str, turn: int) -> str:
@@ -73,7 +76,17 @@ class Stage:
     now: str = CALM
     rounds: int = 0
     closing: bool = False
+    lag_ms: float = 0.0
+    """For how long, in all, the machine kept this process from running: no fault of whom it asked."""
     _moved: asyncio.Condition = field(default_factory=asyncio.Condition)
+    _served: set[int] = field(default_factory=set)
+
+    async def pulse(self) -> None:
+        """Keep `lag_ms`."""
+        while not self.closing:
+            started = perf_counter()
+            await asyncio.sleep(PULSE_S)
+            self.lag_ms += max(0.0, perf_counter() - started - PULSE_S) * 1000
 
     async def next_round(self) -> None:
         async with self._moved:
@@ -88,19 +101,23 @@ class Stage:
     async def ask(
         self, path: str, user: str, body: Mapping[str, Any], seen: Mapping[str, Answers], **params: Any
     ) -> tuple[httpx.Response | None, float]:
-        """One request, with its time in ms, which counts for the fault that is on. None when nobody was there to answer."""
-        before, api, started = self.now, self.town.running["api"], perf_counter()
+        """One request, which counts for the fault that is on, and its time in ms without this process' own delays.
+
+        None when nobody was there to answer.
+        """
+        before, api, lag_ms, started = self.now, self.town.running["api"], self.lag_ms, perf_counter()
         code, answer = "", None
         try:
             answer = await self.client.post(path, json=body, headers={USER_HEADER: user}, params=params)
             code = str(answer.status_code)
-            api_served.add(api.pid)
+            self._served.add(api.pid)
         except httpx.TimeoutException:
             code = "timeout"
             self.report.faults.append(f"{path}: no answer within {CLIENT_TIMEOUT_S:g} s ({before})")
         except httpx.TransportError as error:
             code = "unreachable"
-            alive = api is self.town.running["api"] and api.returncode is None and api.pid in api_served
+            await asyncio.sleep(NOTICED_S)
+            alive = api is self.town.running["api"] and api.returncode is None and api.pid in self._served
             if alive and isinstance(error, httpx.ConnectError):
                 self.report.faults.append(f"{path}: {type(error).__name__} while the API was up ({before})")
         ms = (perf_counter() - started) * 1000
@@ -108,10 +125,7 @@ class Stage:
         noted.codes[code] += 1
         if answer is not None:
             noted.ms.append(ms)
-        return answer, ms
-
-
-api_served: set[int] = set()
+        return answer, ms - (self.lag_ms - lag_ms)
 
 
 async def hand_over(stage: Stage, number: int, luck: float) -> None:

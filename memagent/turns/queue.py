@@ -87,7 +87,9 @@ class TurnQueue:
             async with asyncio.timeout(ACCEPT_S):
                 return await self._accept(turn)
         except TimeoutError:
-            raise StoreUnavailable("taking the turn: Redis did not answer in time: hand it over again") from None
+            raise StoreUnavailable(
+                "taking the turn: Redis did not answer in time: hand it over again"
+            ) from None
 
     async def _accept(self, turn: Turn) -> Ticket:
         found, user = turn_id(turn), turn.user

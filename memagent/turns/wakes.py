@@ -16,7 +16,7 @@ from memagent.errors import StoreFault, StoreUnavailable
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
 
-    from docket import Docket
+    from docket import Docket, Worker
 
 log = logging.getLogger("memagent.worker")
 
@@ -107,8 +107,7 @@ class Wakes:
                     scheduling_resolution=timedelta(seconds=CHECK_S),
                 )
             )
-            running = asyncio.create_task(worker.run_forever(), name="memagent worker")
-            running.add_done_callback(_tell)
+            running = asyncio.create_task(_worked(worker), name="memagent worker")
             sweeping = asyncio.create_task(self._sweeping(), name="memagent sweep")
             try:
                 yield
@@ -147,6 +146,11 @@ async def _awaited(work: Awaitable[None]) -> None:
     await work
 
 
-def _tell(running: asyncio.Task[None]) -> None:
-    if not running.cancelled() and (error := running.exception()) is not None:
-        log.error("the worker ended", extra={"kind": type(error).__name__})
+async def _worked(worker: Worker) -> None:
+    """Run until asked to stop. pydocket waits out what redis-py raises and ends with anything else, uvloop's errors for one."""
+    while True:
+        try:
+            return await worker.run_forever()
+        except Exception as error:  # noqa: BLE001  whatever it was, turns are waiting
+            log.error("the worker ended and is started again", extra={"kind": type(error).__name__})  # noqa: TRY400  its words may name a user
+            await asyncio.sleep(RECONNECT_S)

@@ -7,6 +7,7 @@ import sys
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
+import docket
 import pytest
 import time_machine
 
@@ -75,6 +76,25 @@ async def test_a_clock_that_is_ahead_takes_no_dead_letter_off_the_list(
             assert (await over(ada, turn["id"]))["status"] == "dead"
 
         assert len((await service.admin().get("/v1/dead-letters")).json()) == 3
+
+
+async def test_a_worker_that_a_bug_ended_is_started_again(
+    open_service: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runs = docket.Worker.run_forever
+    ends = iter([True])
+
+    async def ended_once(worker: docket.Worker) -> None:
+        if next(ends, False):
+            raise RuntimeError("the handler is closed")
+        await runs(worker)
+
+    monkeypatch.setattr(docket.Worker, "run_forever", ended_once)
+    async with open_service(MEAT) as service:
+        ada = service.as_user("ada")
+        turn = (await ada.post("/v1/turns", json=service.turn("No meat."))).json()
+
+        assert (await over(ada, turn["id"]))["receipt"]["set"] == ["diet"]
 
 
 async def test_handing_over_is_refused_in_time_by_a_store_that_is_silent(

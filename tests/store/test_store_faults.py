@@ -53,6 +53,16 @@ def made(error: type[Exception]) -> Exception:
         return error.__new__(error)
 
 
+def test_uvloops_word_for_a_connection_that_was_reset_is_unavailable_and_other_bugs_stay_bugs() -> None:
+    closed = (
+        "unable to perform operation on <TCPTransport closed=True reading=False 0x1>; the handler is closed"
+    )
+    with pytest.raises(StoreUnavailable), redis_errors("recalling"):
+        raise RuntimeError(closed)
+    with pytest.raises(RuntimeError), redis_errors("recalling"):
+        raise RuntimeError("another bug")
+
+
 @pytest.mark.parametrize(("hangs_up", "tries"), [(False, 1), (True, 2)])
 async def test_a_connection_that_broke_is_tried_once_more_and_a_call_that_ran_out_of_time_is_not(
     hangs_up: bool, tries: int
