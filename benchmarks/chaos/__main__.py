@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import signal
 import sys
 import tempfile
 from pathlib import Path
@@ -45,6 +46,8 @@ def main() -> int:
         kinds=wanted,
         grace_ms=given.grace_ms,
     )
+    for ended in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(ended, signal.default_int_handler)  # so that no process and no mount is left behind
     if given.keep:
         given.keep.mkdir(parents=True, exist_ok=True)
         report = asyncio.run(run(plan, given.keep.resolve(), told=True))
