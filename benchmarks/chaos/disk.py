@@ -18,6 +18,10 @@ if TYPE_CHECKING:
 SIZE = "2g"
 """Of which only what is written takes memory."""
 
+SPARE = 16_384
+TRIES = 100
+"""A tmpfs is not made smaller than what lies on it, and the server goes on writing meanwhile."""
+
 
 class Disk:
     def __init__(self, folder: Path, *, mount: bool) -> None:
@@ -42,14 +46,17 @@ class Disk:
 
     async def fill(self, pid: int) -> None:
         """From now on nothing more can be written by `pid`."""
-        if self.mounted:
-            stands = os.statvfs(self.folder)
-            used = (stands.f_blocks - stands.f_bfree) * stands.f_frsize
-            if not await _run("mount", "-o", f"remount,size={max(used, 1)}", self.folder):
-                raise OSError(f"{self.folder} cannot be made full")
-        else:
+        if not self.mounted:
             longest = max(each.stat().st_size for each in self.folder.rglob("*") if each.is_file())
-            _limit(pid, longest)
+            return _limit(pid, longest)
+        for _ in range(TRIES):
+            if await _run("mount", "-o", f"remount,size={self._used() + SPARE}", self.folder):
+                return None
+        raise OSError(f"{self.folder} cannot be made full")
+
+    def _used(self) -> int:
+        stands = os.statvfs(self.folder)
+        return (stands.f_blocks - stands.f_bfree) * stands.f_frsize
 
     async def free(self, pid: int) -> None:
         if self.mounted:
