@@ -107,6 +107,7 @@ async def on(town: Town, fault: Fault) -> AsyncIterator[None]:
                 yield
             finally:
                 await town.disk.free(town.pid("redis"))
+                await town.rewrite()
         case "clock":
             _set_clocks(town, fault, _shift(fault))
             try:

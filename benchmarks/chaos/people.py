@@ -106,7 +106,7 @@ class Stage:
         None when nobody was there to answer.
         """
         before, api, lag_ms, started = self.now, self.town.running["api"], self.lag_ms, perf_counter()
-        code, answer = "", None
+        code, answer, served = "", None, api.pid in self._served
         try:
             answer = await self.client.post(path, json=body, headers={USER_HEADER: user}, params=params)
             code = str(answer.status_code)
@@ -117,7 +117,7 @@ class Stage:
         except httpx.TransportError as error:
             code = "unreachable"
             await asyncio.sleep(NOTICED_S)
-            alive = api is self.town.running["api"] and api.returncode is None and api.pid in self._served
+            alive = api is self.town.running["api"] and api.returncode is None and served
             if alive and isinstance(error, httpx.ConnectError):
                 self.report.faults.append(f"{path}: {type(error).__name__} while the API was up ({before})")
         ms = (perf_counter() - started) * 1000

@@ -15,6 +15,7 @@ from benchmarks.chaos import clock
 from benchmarks.chaos.disk import Disk
 from benchmarks.chaos.wire import Wire
 from memagent.api.auth import May, new_key
+from memagent.store.connection import connect
 from memagent.store.embedded import answers, configuration, find_binaries
 
 if TYPE_CHECKING:
@@ -57,9 +58,10 @@ class Town:
         async with AsyncExitStack() as opened:
             await self.disk.open()
             opened.push_async_callback(self.disk.close)
-            (self.folder / "redis.conf").write_text(
-                configuration(self.disk.folder, self.socket, find_binaries().engine, "everysec")
-            )
+            text = configuration(self.disk.folder, self.socket, find_binaries().engine, "everysec")
+            # Its log tells why a Redis does not come back, so it outlives the disk.
+            text += f'logfile "{self.folder / "redis.log"}"\n'
+            (self.folder / "redis.conf").write_text(text)
             for wire in self.wires.values():
                 await opened.enter_async_context(wire)
             opened.push_async_callback(self._stop)
@@ -75,6 +77,19 @@ class Town:
     def url(self) -> str:
         """Redis itself, past every wire."""
         return f"unix://{self.socket}"
+
+    async def rewrite(self) -> None:
+        """What docs/deploy.md asks for after a full disk: have Redis write its append-only file anew, and wait for it."""
+        asked = False
+        async with asyncio.timeout(60), connect(self.url) as client:
+            while True:
+                found = await client.info("persistence")
+                if found["aof_last_write_status"] == "ok" and not found["aof_rewrite_in_progress"]:
+                    if asked and found["aof_last_bgrewrite_status"] == "ok":
+                        return
+                    await client.bgrewriteaof()
+                    asked = True
+                await asyncio.sleep(0.05)
 
     def pid(self, name: str) -> int:
         return self.running[name].pid
