@@ -40,7 +40,7 @@ conformance: $(VENV)/.dev ## memagent's verdict beside LibreChat's own schema
 bench: $(VENV)/.dev ## every benchmark
 	$(BIN)/python -m benchmarks
 
-chaos: $(VENV)/.dev ## kill API, workers and Redis under 2,000 turns, then count
+chaos: $(VENV)/.dev ## everything that can go wrong under 10,000 turns, then count (about ten minutes)
 	$(BIN)/python -m benchmarks.chaos
 
 clean: ## forget the virtual environment and the caches

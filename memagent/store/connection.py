@@ -67,10 +67,13 @@ def connect(url: str, *, timeout_s: float = TIMEOUT_S, connect_timeout_s: float 
     """Return a client with a bounded pool, a timeout on every call, and one retry: every write of ours may be repeated.
 
     It is for one server, and for `redis+cluster://` a `Cluster` of all its nodes.
+
+    Only a connection that broke is tried again. A call that ran out of time had all of it: another try would double the bound.
     """
     from redis.asyncio import BlockingConnectionPool, Redis  # noqa: PLC0415  commands without a store never load it
     from redis.asyncio.retry import Retry  # noqa: PLC0415
     from redis.backoff import NoBackoff  # noqa: PLC0415
+    from redis.exceptions import ConnectionError as Broken  # noqa: PLC0415
 
     with redis_errors("reading the Redis URL"):
         try:
@@ -88,7 +91,7 @@ def connect(url: str, *, timeout_s: float = TIMEOUT_S, connect_timeout_s: float 
                 timeout=timeout_s,
                 socket_timeout=timeout_s,
                 socket_connect_timeout=connect_timeout_s,
-                retry=Retry(NoBackoff(), 1),
+                retry=Retry(NoBackoff(), 1, supported_errors=(Broken,)),
                 protocol=2,
             )
         except ValueError as error:

@@ -83,6 +83,11 @@ def redis_errors(doing: str) -> Iterator[None]:
         raise mapped(error, doing) from error
     except MemagentError:
         raise
+    except RuntimeError as error:
+        # uvloop's word for a connection that was reset while we wrote to it, which redis-py lets through.
+        if "handler is closed" in str(error):
+            raise mapped(ConnectionResetError(), doing) from error
+        raise
     except Exception as error:
         if type(error).__module__.startswith("redisvl"):
             raise mapped(error.__cause__ or error, doing) from error

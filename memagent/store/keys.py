@@ -11,6 +11,7 @@
                                 ma:n:{u:alice}u::<digest>
     ma:spoken                   whose turns are searched, and with whose vectors
     ma:waiting, ma:dead         handles of the turns of everybody that wait, and of those that were given up, by time
+    ma:swept                    is there while nobody need sweep
 
 The part in braces holds a kind and a percent-encoded owner, the part behind it a kind and a percent-encoded agent; neither can
 contain `{`, `}` or `:` of its own, so no two scopes share a key, whatever people are called. What follows is the memory's
@@ -154,6 +155,10 @@ def waiting_key(prefix: str) -> str:
 
 def dead_key(prefix: str) -> str:
     return f"{prefix}:dead"
+
+
+def swept_key(prefix: str) -> str:
+    return f"{prefix}:swept"
 
 
 def news_channel(prefix: str) -> str:

@@ -16,6 +16,7 @@ from memagent.store.keys import (
     of_handle,
     queue_keys,
     queue_name,
+    swept_key,
     turn_handle,
     waiting_key,
 )
@@ -50,14 +51,18 @@ class Taken:
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """Everybody's turns that wait: how many, and since when the oldest does (Unix ms)."""
+    """Everybody's turns that wait: how many, and for how long the oldest does."""
 
     turns: int
-    oldest_ms: float | None
+    age_ms: float = 0.0
 
 
 class Queues:
-    """Lines of turns on the store's own connection. Every call may raise `StoreFault`; fields are texts, as Redis has them."""
+    """Lines of turns on the store's own connection. Every call may raise `StoreFault`; fields are texts, as Redis has them.
+
+    What waits, for how long, and who is next to sweep is told by Redis' own clock alone: many processes share it, and a clock
+    that jumps in one of them must not hide a turn from the others.
+    """
 
     def __init__(self, client: Redis, *, prefix: str) -> None:
         self.client = client
@@ -187,12 +192,13 @@ class Queues:
             async with self.client.pipeline(transaction=False) as pipeline:
                 pipeline.zcard(key)
                 pipeline.zrange(key, 0, 0, withscores=True)
-                turns, oldest = await pipeline.execute()
-        return Waiting(int(turns), float(oldest[0][1]) if oldest else None)
+                pipeline.time()
+                turns, oldest, now = await pipeline.execute()
+        return Waiting(int(turns), max(0.0, _ms(now) - oldest[0][1]) if oldest else 0.0)
 
-    async def announce(self, user: str, turn_id: str, *, at_ms: float, most: int) -> bool:
+    async def announce(self, user: str, turn_id: str, *, most: int) -> bool:
         """Before a turn is put in line, so that none can ever wait unseen; False when too many wait."""
-        request = {"handle": turn_handle(user, turn_id), "at": at_ms, "most": most}
+        request = {"handle": turn_handle(user, turn_id), "most": most}
         with redis_errors("announcing a turn"):
             noted = await self._scripts["announce"](
                 keys=[waiting_key(self.prefix)], args=[dumps(request).encode()]
@@ -205,20 +211,27 @@ class Queues:
                 names = [turn_handle(user, turn_id) for user, turn_id in handles]
                 await self.client.zrem(waiting_key(self.prefix), *names)
 
-    async def announced(self, *, before_ms: float, limit: int) -> tuple[tuple[str, str, float], ...]:
-        """Users, ids and times of the turns that were announced before, oldest first."""
+    async def announced(self, *, for_ms: float, limit: int) -> tuple[tuple[str, str, float], ...]:
+        """Users, ids and ages in ms of the turns that were announced so long ago, oldest first."""
         with redis_errors("looking for turns"):
+            now_ms = _ms(await self.client.time())
             found: list[Any] = await self.client.zrangebyscore(
-                waiting_key(self.prefix), "-inf", before_ms, 0, limit, withscores=True
+                waiting_key(self.prefix), "-inf", now_ms - for_ms, 0, limit, withscores=True
             )
-        return tuple((*of_handle(handle.decode()), float(at)) for handle, at in found)
+        return tuple((*of_handle(handle.decode()), now_ms - float(at)) for handle, at in found)
 
-    async def bury(self, user: str, turn_id: str, *, at_ms: float, keep_ms: float) -> None:
+    async def next_to_sweep(self, *, every_ms: int) -> bool:
+        """Whether it is the caller who sweeps: one of all who ask within `every_ms`."""
+        with redis_errors("looking for turns"):
+            return bool(await self.client.set(swept_key(self.prefix), 1, nx=True, px=every_ms))
+
+    async def bury(self, user: str, turn_id: str, *, keep_ms: float) -> None:
         """Note a turn that was given up; those whose time is over go."""
         key = dead_key(self.prefix)
         with redis_errors("keeping a dead letter"):
-            await self.client.zadd(key, {turn_handle(user, turn_id): at_ms})
-            await self.client.zremrangebyscore(key, "-inf", at_ms - keep_ms)
+            now_ms = _ms(await self.client.time())
+            await self.client.zadd(key, {turn_handle(user, turn_id): now_ms})
+            await self.client.zremrangebyscore(key, "-inf", now_ms - keep_ms)
 
     async def unbury(self, user: str, turn_id: str) -> None:
         with redis_errors("replaying a dead letter"):
@@ -268,3 +281,9 @@ class Queues:
             return await self._scripts[name](
                 keys=queue_keys(self.prefix, user), args=[body, payload.encode()] if payload else [body]
             )
+
+
+def _ms(time: tuple[int, int]) -> float:
+    """What `TIME` answers, as Unix ms."""
+    seconds, microseconds = time
+    return seconds * 1000 + microseconds / 1000

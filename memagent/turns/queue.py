@@ -9,7 +9,7 @@ from dataclasses import replace
 from time import perf_counter
 from typing import TYPE_CHECKING
 
-from memagent.errors import Busy, NoSuchTurn
+from memagent.errors import Busy, NoSuchTurn, StoreUnavailable
 from memagent.memory import Scope, ScopeKind
 from memagent.service.observe import opted_out, switched_off
 from memagent.service.receipt import whole
@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
 USER_FULL_RETRY_S = 2.0
 TOTAL_FULL_RETRY_S = 5.0
+ACCEPT_S = 10.0
+"""For taking a turn, which is several calls to Redis: then whoever hands it over is told to do so again."""
 NOTES_KEPT = 10_000
 """Of contexts that were given and whose turns have not come yet: a few hundred bytes each."""
 
@@ -79,14 +81,21 @@ class TurnQueue:
         Where memory is off, for this user or for all, it is not kept, and over at once.
 
         Raises `Busy` when the user's line or the whole queue is full, `NoUserKey` for a key that cannot be sealed, and
-        `StoreFault` when it is not certain that the turn was taken: hand it over again.
+        `StoreFault` when it is not certain that the turn was taken: hand it over again. Never takes longer than `ACCEPT_S`.
         """
+        try:
+            async with asyncio.timeout(ACCEPT_S):
+                return await self._accept(turn)
+        except TimeoutError:
+            raise StoreUnavailable(
+                "taking the turn: Redis did not answer in time: hand it over again"
+            ) from None
+
+    async def _accept(self, turn: Turn) -> Ticket:
         found, user = turn_id(turn), turn.user
         payload = self._envelope.seal(turn, self._notes.get((user, found)))
         now = self.memory.ports.clock()
-        if not await self._queues.announce(
-            user, found, at_ms=now.timestamp() * 1000, most=self._options.queue_total
-        ):
+        if not await self._queues.announce(user, found, most=self._options.queue_total):
             self.meters.refused.inc()
             raise Busy("too many turns wait: come back later", retry_after_s=TOTAL_FULL_RETRY_S)
         fields = {
@@ -185,8 +194,7 @@ class TurnQueue:
 
     async def replay(self, user: str, found: str) -> Ticket:
         """Try a dead letter again, behind what waits now; raises `NoSuchTurn` when it is none."""
-        now_ms = self.memory.ports.clock().timestamp() * 1000
-        if not await self._queues.announce(user, found, at_ms=now_ms, most=self._options.queue_total):
+        if not await self._queues.announce(user, found, most=self._options.queue_total):
             raise Busy("too many turns wait: come back later", retry_after_s=TOTAL_FULL_RETRY_S)
         if not await self._queues.replay(user, found):
             await self._queues.withdraw([(user, found)])
@@ -204,26 +212,25 @@ class TurnQueue:
     async def measure(self) -> None:
         """Bring the gauges up to date."""
         waiting = await self._queues.waiting()
-        now_ms = self.memory.ports.clock().timestamp() * 1000
         self.meters.waiting.set(waiting.turns)
-        self.meters.age.set(0.0 if waiting.oldest_ms is None else max(0.0, now_ms - waiting.oldest_ms) / 1000)
+        self.meters.age.set(waiting.age_ms / 1000)
         self.meters.dead.set(await self._queues.dead())
         self.meters.workers.set(await self.wakes.workers())
 
     async def sweep(self) -> None:
-        """Wake the lines that wait with nobody at work, and forget handles of what waits no more."""
-        now_ms = self.memory.ports.clock().timestamp() * 1000
-        before = now_ms - self._options.turn_lease_s * 1000
+        """Wake the lines that wait with nobody at work, and forget handles of what waits no more; one process of all does it."""
+        lease_ms = self._options.turn_lease_s * 1000
+        if not await self._queues.next_to_sweep(every_ms=round(lease_ms / 3)):
+            return
         by_user: dict[str, list[tuple[str, float]]] = {}
-        for user, each, at in await self._queues.announced(before_ms=before, limit=SWEPT_AT_ONCE):
-            by_user.setdefault(user, []).append((each, at))
+        for user, each, age_ms in await self._queues.announced(for_ms=lease_ms, limit=SWEPT_AT_ONCE):
+            by_user.setdefault(user, []).append((each, age_ms))
         for user, announced in by_user.items():
             line = await self._queues.look(user, [each for each, _ in announced])
             gone = [
                 (user, each)
-                for (each, at), status in zip(announced, line.statuses, strict=True)
-                if (status in {Status.DONE, Status.DEAD})
-                or (not status and at < now_ms - UNSEEN_AFTER_S * 1000)
+                for (each, age_ms), status in zip(announced, line.statuses, strict=True)
+                if (status in {Status.DONE, Status.DEAD}) or (not status and age_ms > UNSEEN_AFTER_S * 1000)
             ]
             await self._queues.withdraw(gone)
             if line.length and not line.held and line.wait_ms <= 0:

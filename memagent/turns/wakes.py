@@ -11,12 +11,12 @@ from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
-from memagent.errors import StoreUnavailable
+from memagent.errors import StoreFault, StoreUnavailable
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
 
-    from docket import Docket
+    from docket import Docket, Worker
 
 log = logging.getLogger("memagent.worker")
 
@@ -37,6 +37,7 @@ class Wakes:
     def __init__(self, docket: Docket, *, lease_s: float) -> None:
         self._docket = docket
         self._lease_s = lease_s
+        self._sweep: Callable[[], Awaitable[None]] | None = None
         self._running: set[asyncio.Task[None]] = set()
 
     @classmethod
@@ -76,10 +77,8 @@ class Wakes:
             raise StoreUnavailable(f"the workers cannot be counted ({type(error).__name__})") from None
 
     def listen(self, learn: Callable[[str], Awaitable[None]], sweep: Callable[[], Awaitable[None]]) -> None:
-        """What a wake does here, and what is done every third of a lease by one worker of all."""
-        from docket import Perpetual  # noqa: PLC0415  see open
-
-        every = Perpetual(every=timedelta(seconds=self._lease_s / 3), automatic=True)
+        """What a wake does here, and what a worker does every third of a lease."""
+        self._sweep = sweep
 
         async def learn_turns(user: str) -> None:
             task = asyncio.create_task(_awaited(learn(user)))
@@ -87,13 +86,9 @@ class Wakes:
             task.add_done_callback(self._running.discard)
             await task
 
-        async def sweep_turns(perpetual: Perpetual = every) -> None:  # noqa: ARG001  read by pydocket
-            await sweep()
-
-        for task in (learn_turns, sweep_turns):
-            # pydocket reads the names of types where it runs them, and these are local to this function.
-            task.__annotations__ = {}
-            self._docket.register(task)
+        # pydocket reads the names of types where it runs them, and these are local to this function.
+        learn_turns.__annotations__ = {}
+        self._docket.register(learn_turns)
 
     @asynccontextmanager
     async def work(self, *, at_once: int, drain_s: float, name: str | None = None) -> AsyncIterator[None]:
@@ -112,12 +107,25 @@ class Wakes:
                     scheduling_resolution=timedelta(seconds=CHECK_S),
                 )
             )
-            running = asyncio.create_task(worker.run_forever(), name="memagent worker")
-            running.add_done_callback(_tell)
+            running = asyncio.create_task(_worked(worker), name="memagent worker")
+            sweeping = asyncio.create_task(self._sweeping(), name="memagent sweep")
             try:
                 yield
             finally:
+                sweeping.cancel()
                 await self._drain(running, drain_s)
+                await asyncio.gather(sweeping, return_exceptions=True)
+
+    async def _sweeping(self) -> None:
+        """Sweep now and then. pydocket plans by the time of day, and a clock that is set back would put the next one off."""
+        while self._sweep is not None:
+            await asyncio.sleep(self._lease_s / 3)
+            try:
+                await self._sweep()
+            except StoreFault as fault:
+                log.warning("the sweep waits for the store", extra={"code": fault.code})
+            except Exception as bug:  # noqa: BLE001  without sweeps, a lost wake would be for ever
+                log.error("a bug", extra={"kind": type(bug).__name__})  # noqa: TRY400  its words may name a user
 
     async def _drain(self, running: asyncio.Task[None], drain_s: float) -> None:
         """Ask the worker to stop, and after `drain_s` stop asking: what is cut off is redelivered to another."""
@@ -138,6 +146,11 @@ async def _awaited(work: Awaitable[None]) -> None:
     await work
 
 
-def _tell(running: asyncio.Task[None]) -> None:
-    if not running.cancelled() and (error := running.exception()) is not None:
-        log.error("the worker ended", extra={"kind": type(error).__name__})
+async def _worked(worker: Worker) -> None:
+    """Run until asked to stop. pydocket waits out what redis-py raises and ends with anything else, uvloop's errors for one."""
+    while True:
+        try:
+            return await worker.run_forever()
+        except Exception as error:  # noqa: BLE001  whatever it was, turns are waiting
+            log.error("the worker ended and is started again", extra={"kind": type(error).__name__})  # noqa: TRY400  its words may name a user
+            await asyncio.sleep(RECONNECT_S)

@@ -142,9 +142,8 @@ class Learner:
         self, user: str, token: str, turn: Mapping[str, str], receipt: Receipt, *, on: bool
     ) -> int:
         days = self.options.dead_letter_days
-        now_ms = self.memory.ports.clock().timestamp() * 1000
         # Before it is dead, so that none is dead unseen; the list leaves out what is not.
-        await self.queues.bury(user, turn["id"], at_ms=now_ms, keep_ms=days * MS_PER_DAY)
+        await self.queues.bury(user, turn["id"], keep_ms=days * MS_PER_DAY)
         return await self._over(user, token, turn, receipt, Status.DEAD, days=days, on=on)
 
     async def _over(

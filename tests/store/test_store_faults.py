@@ -53,6 +53,42 @@ def made(error: type[Exception]) -> Exception:
         return error.__new__(error)
 
 
+def test_uvloops_word_for_a_connection_that_was_reset_is_unavailable_and_other_bugs_stay_bugs() -> None:
+    closed = (
+        "unable to perform operation on <TCPTransport closed=True reading=False 0x1>; the handler is closed"
+    )
+    with pytest.raises(StoreUnavailable), redis_errors("recalling"):
+        raise RuntimeError(closed)
+    with pytest.raises(RuntimeError), redis_errors("recalling"):
+        raise RuntimeError("another bug")
+
+
+@pytest.mark.parametrize(("hangs_up", "tries"), [(False, 1), (True, 2)])
+async def test_a_connection_that_broke_is_tried_once_more_and_a_call_that_ran_out_of_time_is_not(
+    hangs_up: bool, tries: int
+) -> None:
+    calls: list[asyncio.StreamWriter] = []
+
+    async def silent(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        calls.append(writer)
+        if hangs_up:
+            await reader.read(1)
+            writer.close()
+        else:
+            await reader.read()
+
+    async with await asyncio.start_server(silent, "127.0.0.1", 0) as server:
+        port = server.sockets[0].getsockname()[1]
+        client = connect(f"redis://127.0.0.1:{port}", timeout_s=0.1)
+        with pytest.raises(StoreUnavailable), redis_errors("asking"):
+            await client.ping()
+        await client.aclose()
+        for writer in calls:
+            writer.close()
+
+    assert len(calls) == tries
+
+
 @pytest.mark.parametrize("error", FOREIGN, ids=lambda error: error.__name__)
 def test_every_error_of_redis_py_becomes_one_of_ours_without_its_words(error: type[Exception]) -> None:
     with pytest.raises(StoreFault) as caught, redis_errors("recalling"):
