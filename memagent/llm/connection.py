@@ -23,9 +23,18 @@ class Connection:
 
     def __init__(self) -> None:
         self._pool: httpx.AsyncClient | None = None
+        self._last: tuple[ModelTarget, Any] | None = None
 
     def client(self, target: ModelTarget) -> Any:
-        """Return an SDK client for one call to `target`; it holds nothing that needs closing."""
+        """Return an SDK client for calls to `target`; it holds nothing that needs closing.
+
+        It is the last one as long as the same target asks, as an embedder's does: making one takes longer than a call.
+        """
+        if self._last is None or self._last[0] is not target:
+            self._last = (target, self._made(target))
+        return self._last[1]
+
+    def _made(self, target: ModelTarget) -> Any:
         from openai import AsyncOpenAI  # noqa: PLC0415  loaded by litellm anyway, and as slow
 
         if self._pool is None:
@@ -39,7 +48,7 @@ class Connection:
     async def close(self) -> None:
         if self._pool is not None:
             await self._pool.aclose()
-            self._pool = None
+            self._pool = self._last = None
 
 
 class _Endpoint(httpx.AsyncBaseTransport):

@@ -99,7 +99,8 @@ class Gateway:
 
     async def warm(self) -> None:
         """Load litellm without blocking the loop, before the first turn has to wait for it."""
-        await asyncio.to_thread(_litellm)
+        if not _litellm.cache_info().currsize:
+            await asyncio.to_thread(_litellm)
 
     def model(self, target: ModelTarget) -> ChatModel:
         """Bind one chat model; no call is made."""
