@@ -110,7 +110,8 @@ class Receipt:
 
 
 def _shallow(value: Receipt | RecallNote | Cost) -> dict[str, Any]:
-    return {each.name: getattr(value, each.name) for each in fields(value)}
+    found = ((each.name, getattr(value, each.name)) for each in fields(value))
+    return {name: [*part] if isinstance(part, tuple) else part for name, part in found}
 
 
 def done(receipt: Receipt, applied: Applied, *, again: bool = False) -> Receipt:

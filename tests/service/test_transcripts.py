@@ -204,7 +204,7 @@ async def test_the_note_of_it_waits_in_the_queue_with_its_turn_and_stands_in_the
         assert envelope.open(envelope.seal(turn, note)) == (turn, note)
         await world.memory.observe(turn, recalled=note)
         kept = await world.memory.why("juno", turn.message_id)
-        assert kept["recall"]["passages"] == note.passages
+        assert kept["recall"]["passages"] == [*note.passages]
         assert RecallNote.from_json(kept["recall"]) == note
         assert any("sessions/c1#L1-L1 came into the context" in line for line in sentences(kept))
 
