@@ -75,6 +75,10 @@ class Shards:
                     if not left:
                         raise exceptions.ClusterError("the shard keeps changing") from error
                     await self._cluster.exists(index.name)  # which makes the client look for itself
+                except exceptions.ConnectionError:
+                    if not left:
+                        raise
+                    await self._cluster.exists(key)  # likewise: another may lead there by now
                 except exceptions.ResponseError as error:
                     if not left or not any(sign in str(error) for sign in NO_INDEX):
                         raise
