@@ -19,7 +19,7 @@ from memagent.store.embedded import EmbeddedRedis, answers, find_binaries, until
 from memagent.store.faults import mapped, redis_errors
 from memagent.store.keeper import running_pid
 from memagent.store.redis import RedisStore
-from tests.store.desk import DIMENSIONS, EMBEDDER, Desk, at, direction, keys, opened
+from tests.store.desk import DIMENSIONS, EMBEDDER, Desk, at, direction, keys, near, opened, used
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
@@ -242,6 +242,25 @@ async def test_a_full_server_refuses_the_write_whole(lone: Desk) -> None:
     await lone.store.client.config_set("maxmemory", 0)
     assert await lone.keys() == {"cat"}
     assert (await lone.store.totals(lone.scope)).entries == 1
+
+
+@pytest.mark.parametrize("full", ["memory", "replica"])
+async def test_a_server_that_takes_no_writes_still_recalls_and_counts_nothing(lone: Desk, full: str) -> None:
+    await lone.save("cat", vector=near(0.9, 1))
+    client = lone.store.client
+    if full == "memory":
+        await client.config_set("maxmemory", 1)
+    else:
+        await client.replicaof("127.0.0.1", "1")
+        await client.config_set("replica-serve-stale-data", "yes")
+    found = await lone.chat(3, vector=direction(0))
+    assert (keys(found), used(found), found.searched) == (["cat"], ["cat"], False)
+    await client.config_set("maxmemory", 0)
+    await client.replicaof("NO", "ONE")
+    assert (await lone.memory("cat")).last_matched_at is None
+    found = await lone.chat(3, vector=direction(0))
+    assert found.searched
+    assert (await lone.memory("cat")).last_matched_at == at(3)
 
 
 async def test_without_the_query_engine_opening_says_so_and_memory_without_search_works(

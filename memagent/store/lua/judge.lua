@@ -97,7 +97,19 @@ local function told(S, key)
   end
 end
 
--- Judges what was found, and counts it if this search is to count.
+-- Counts unless the server takes no writes at all (its disk or its memory is full, or it is a replica): then there is nothing to
+-- count in, and what was found is worth showing all the same.
+local function counted(used)
+  local done, fault = pcall(count, used)
+  if done then return true end
+  local words = type(fault) == 'table' and fault.err or tostring(fault)
+  for _, sign in ipairs({'MISCONF', 'OOM', 'READONLY'}) do
+    if string.find(words, sign, 1, true) then return false end
+  end
+  error(fault)
+end
+
+-- Judges what was found, and counts it if this search is to count; beside the hits, whether it could.
 local function judged(hits, complete)
   local rows, used = {}, {}
   judge(hits)
@@ -110,6 +122,5 @@ local function judged(hits, complete)
       if hit.used then used[#used + 1] = hit end
     end
   end
-  if R.commit and R.decay and complete then count(used) end
-  return rows
+  return rows, complete and (not (R.commit and R.decay) or counted(used))
 end

@@ -15,6 +15,6 @@ if R.search then
     end
     answer.searched = take(S, S.size, replies, hits) and answer.searched
   end
-  answer.hits = judged(hits, answer.searched)
+  answer.hits, answer.searched = judged(hits, answer.searched)
 end
 return cjson.encode(answer)

@@ -6,4 +6,5 @@ for _, S in ipairs(own) do
 end
 local hits, complete = {}, true
 for i, S in ipairs(scopes) do complete = take(S, S.wanted.size, R.replies[i], hits) and complete end
-return cjson.encode({hits = judged(hits, complete), searched = complete})
+local rows, searched = judged(hits, complete)
+return cjson.encode({hits = rows, searched = searched})
