@@ -135,11 +135,13 @@ def arguments(call: ToolCall) -> Mapping[str, str] | ToolOutcome:
     except (ValueError, RecursionError):
         text = f"The arguments of {call.name} are not JSON. Call it again."
         return ToolOutcome(call.id, call.name, "", ToolStatus.BAD_ARGUMENTS, text)
-    faults = [_fault(error) for error in check.iter_errors(given)]
-    if faults:
-        text = f"{call.name} cannot be called like this: {'; '.join(faults)}. Call it again."
+    wanted = check.schema["properties"]
+    if not isinstance(given, dict) or not all(isinstance(given.get(name), str) for name in wanted):
+        # Only a call that is wrong pays for the schema, which says what is wrong with it.
+        faults = "; ".join(_fault(error) for error in check.iter_errors(given))
+        text = f"{call.name} cannot be called like this: {faults}. Call it again."
         return ToolOutcome(call.id, call.name, "", ToolStatus.BAD_ARGUMENTS, text)
-    return {name: given[name] for name in check.schema["properties"]}
+    return {name: given[name] for name in wanted}
 
 
 def _fault(error: ValidationError) -> str:

@@ -6,9 +6,10 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from jsonschema import Draft202012Validator
 
 from memagent.agent.ledger import Ledger, normal_key
-from memagent.agent.tools import ToolOutcome, ToolStatus
+from memagent.agent.tools import ToolOutcome, ToolStatus, arguments, specs
 from memagent.lexicon import fingerprint
 from memagent.memory import Evidence, Source, ToolCall
 from memagent.store import DeleteMemory, SetMemory
@@ -320,6 +321,24 @@ def test_malformed_arguments_are_an_outcome(arguments: str) -> None:
     assert outcome.status is ToolStatus.BAD_ARGUMENTS
     assert "set_memory" in outcome.text
     assert book.edits == ()
+
+
+ANYTHING = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=5), lambda inner: st.lists(inner, max_size=2)
+)
+
+
+@given(
+    st.sampled_from(["set_memory", "delete_memory"]),
+    st.dictionaries(st.sampled_from(["key", "value", "more"]), ANYTHING | st.text(max_size=5)) | ANYTHING,
+)
+def test_a_call_is_taken_exactly_when_it_fits_the_schema_that_the_model_was_shown(
+    name: str, written: Any
+) -> None:
+    [spec] = [spec for spec in specs() if spec.name == name]
+    schema = {**spec.parameters, "additionalProperties": True}
+    taken = arguments(ToolCall("c", name, json.dumps(written)))
+    assert isinstance(taken, dict) == Draft202012Validator(schema).is_valid(written)
 
 
 def test_an_unknown_tool_is_an_outcome() -> None:
