@@ -61,8 +61,7 @@ local function changed(S, keys)
   local clock = redis.call('TIME')
   local mark = whole(math.max(clock[1] * 1000000 + clock[2], tonumber(mark_of(S)) + 1))
   if not keys then redis.call('DEL', S.recent) end
-  redis.call('LPUSH', S.recent, cjson.encode({mark, keys}))
-  redis.call('LTRIM', S.recent, 0, RECENT - 1)
+  if redis.call('LPUSH', S.recent, cjson.encode({mark, keys})) > RECENT then redis.call('RPOP', S.recent) end
 end
 
 -- The keys of what changed since that state, each once; nil when it is not known any more.
