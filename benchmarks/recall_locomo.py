@@ -13,8 +13,11 @@ import asyncio
 import json
 import re
 import sys
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime
+from functools import partial
+from multiprocessing import get_context
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -68,24 +71,34 @@ def passages(sample: dict[str, Any]) -> tuple[list[Passage], dict[str, int]]:
     return rows, places
 
 
-async def embeddings(
-    samples: Sequence[dict[str, Any]], *, speakers: bool
-) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Vectors of the turns and of the questions of each conversation."""
+def embeddings(samples: Sequence[dict[str, Any]], *, speakers: bool) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Vectors of the turns and of the questions of each conversation; the model keeps one core busy, so every core has one."""
+    kept = ROOT / "build/locomo"
+    kept.mkdir(parents=True, exist_ok=True)
+    with ProcessPoolExecutor(mp_context=get_context("spawn")) as pool:
+        return list(pool.map(partial(vectors_of, kept, speakers=speakers), range(len(samples)), samples))
+
+
+def vectors_of(
+    kept: Path, number: int, sample: dict[str, Any], *, speakers: bool
+) -> tuple[np.ndarray, np.ndarray]:
     embedder = LocalEmbedder()
-    kept = []
-    for number, sample in enumerate(samples):
-        path = ROOT / f"build/locomo/{embedder.id}-{'named' if speakers else 'bare'}-{number}.npz"
-        if not path.exists():
-            path.parent.mkdir(parents=True, exist_ok=True)
-            rows, _ = passages(sample)
-            texts = [f"{row.label}: {row.text}" if speakers else row.text for row in rows]
-            turns = np.array(await embedder.passages(texts))
-            questions = np.array([await embedder.query(each["question"]) for each in sample["qa"]])
-            np.savez(path, turns=turns, questions=questions)
-        with np.load(path) as stored:
-            kept.append((stored["turns"], stored["questions"]))
-    return kept
+    path = kept / f"{embedder.id}-{'named' if speakers else 'bare'}-{number}.npz"
+    if not path.exists():
+        turns, questions = asyncio.run(embedded(embedder, sample, speakers=speakers))
+        np.savez(path, turns=turns, questions=questions)
+    embedder.close()
+    with np.load(path) as stored:
+        return stored["turns"], stored["questions"]
+
+
+async def embedded(
+    embedder: LocalEmbedder, sample: dict[str, Any], *, speakers: bool
+) -> tuple[np.ndarray, np.ndarray]:
+    rows, _ = passages(sample)
+    texts = [f"{row.label}: {row.text}" if speakers else row.text for row in rows]
+    turns = np.array(await embedder.passages(texts))
+    return turns, np.array([await embedder.query(each["question"]) for each in sample["qa"]])
 
 
 def ask_all(
@@ -191,7 +204,7 @@ def show(name: str, result: dict[str, float]) -> None:
     print(f"{name:44}" + "".join(f"{key:>8} {value:5.1f}" for key, value in result.items()), flush=True)
 
 
-async def main() -> None:
+def main() -> None:
     arguments = [word for word in sys.argv[1:] if not word.startswith("--")]
     path = Path(arguments[0]) if arguments else ROOT.parent / "shared/recall/locomo10.json"
     if not path.exists():
@@ -199,7 +212,7 @@ async def main() -> None:
         return
     samples = json.loads(path.read_text("utf-8"))
     for speakers in (False, True) if "--named" in sys.argv else (False,):
-        vectors = await embeddings(samples, speakers=speakers)
+        vectors = embeddings(samples, speakers=speakers)
         every = [a for n, s in enumerate(samples) for a in ask_all(n, s, vectors[n], fused=True)]
         print(
             f"\n{len(every)} questions; turns embedded {'with' if speakers else 'without'} the speaker's name"
@@ -220,4 +233,4 @@ async def main() -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(main())
+    main()

@@ -23,6 +23,11 @@ if TYPE_CHECKING:
 PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
+def resident_mb(pid: str) -> float:
+    """Memory that a process holds; `self` is this one."""
+    return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * PAGE / 2**20
+
+
 class Connection:
     """One kept-alive HTTP/1.1 connection that sends JSON and reads the answer's status and body."""
 
@@ -67,10 +72,7 @@ class Service:
 
     def resident_mb(self) -> dict[str, float]:
         """Memory that each process holds."""
-        return {
-            name: int(Path(f"/proc/{process.pid}/statm").read_text().split()[1]) * PAGE / 2**20
-            for name, process in self.processes.items()
-        }
+        return {name: resident_mb(str(process.pid)) for name, process in self.processes.items()}
 
     async def metric(self, name: str) -> float:
         connection = self.connection()

@@ -4,12 +4,14 @@
 
 One API process and one or two workers with a Redis of their own; the model answers at once, over HTTP. First only the API, with
 nobody at work: turns accepted a second. Then with workers, with more turns than they can learn from: learned a second, the age of
-the oldest that waits, and resident memory over 100,000 turns (4,000 by default, 600 in quick mode).
+the oldest that waits, and resident memory. Last, one process plays 100,000 turns of 200 users (10,000 by default, 1,000 in quick
+mode) with a model in process, context and learning, and its memory is looked at from time to time.
 """
 
 from __future__ import annotations
 
 import asyncio
+import gc
 import tempfile
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -17,16 +19,19 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from benchmarks import measure
-from benchmarks.measure import Reach
-from benchmarks.serving import Service, service
-from benchmarks.turn import CONFIG
+from benchmarks.measure import Instant, Known, Reach
+from benchmarks.serving import Service, resident_mb, service
+from benchmarks.turn import CONFIG, opened
 from memagent.llm.script import Answer, Script, calling
 from memagent.llm.scripted import ScriptedServer
+from memagent.store.redis import RedisStore
+from memagent.turn import Turn
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-TURNS = {"quick": 600, "default": 4_000, "full": 100_000}
+TURNS = {"quick": 600, "default": 4_000, "full": 10_000}
+PLAYED = {"quick": 1_000, "default": 10_000, "full": 100_000}
 ACCEPTED_S = {"quick": 2.0, "default": 6.0, "full": 15.0}
 WORKERS = (1, 2)
 CLIENTS = 16
@@ -157,6 +162,29 @@ async def drained(up: Service) -> None:
         await asyncio.sleep(0.05)
 
 
+async def played(turns: int) -> dict[str, Any]:
+    """Megabytes that this process holds after a fifth of so many turns, and after all of them."""
+    async with measure.own_redis() as server:
+        store = await RedisStore.open(server.url, embedder_id="known", dimensions=measure.DIMENSIONS)
+        memory = opened(store, Known("known"), Instant(20))
+        held: list[float] = []
+        started = perf_counter()
+        for number in range(turns):
+            said = measure.chat(number)
+            turn = Turn(measure.name_of(number % USERS), f"m{number}", said, conversation_id="c")
+            await memory.observe(turn, recalled=(await memory.context(turn)).note)
+            if (number + 1) % (turns // 10) == 0:
+                gc.collect()
+                held.append(resident_mb("self"))
+        await store.close()
+    return {
+        "turns": turns,
+        "per_second": round(turns / (perf_counter() - started)),
+        "resident_mb": [round(each, 1) for each in held],
+        "growth_mb": round(held[-1] - held[1], 1),
+    }
+
+
 def growth(samples: list[dict[str, float]]) -> dict[str, dict[str, float]]:
     """Of each process: megabytes after a fifth of the time, when caches are filled, and at the end."""
     warm, end = samples[len(samples) // 5], samples[-1]
@@ -171,6 +199,7 @@ async def main(mode: str) -> None:
             turns = TURNS[mode] if workers == WORKERS[-1] else min(TURNS[mode], 2_000)
             figures[f"{workers} workers"] = await learned(model.base_url, workers, turns)
             model.requests.clear()
+    figures["played"] = await played(PLAYED[mode])
     rows = [["accepted, nobody at work", figures["accepted"]["per_second"], "", "", "", ""]]
     for workers in WORKERS:
         each = figures[f"{workers} workers"]
@@ -188,6 +217,10 @@ async def main(mode: str) -> None:
             ]
         )
     measure.table(["", "a second", "turns", "refused", "oldest s", "resident MB"], rows)
+    held = figures["played"]["resident_mb"]
+    print(
+        f"one process, {figures['played']['turns']:,} turns: {', '.join(f'{each:.0f}' for each in held)} MB\n"
+    )
     last = figures[f"{WORKERS[-1]} workers"]
     grown = max(mb["end"] - mb["warm"] for mb in last["resident_mb"].values())
     measure.report(
@@ -197,8 +230,8 @@ async def main(mode: str) -> None:
         [
             Reach("workers' gain, two over one", round(last["per_second"] / figures["1 workers"]["per_second"], 2), 1.0, "times", at_least=True),
             Reach("turns given up", last["lost"], 0, ""),
-            Reach(f"oldest waiting turn with {WAITING:,} allowed to wait", last["oldest_s"], 1.5 * WAITING / last["per_second"], "s"),
             Reach(f"growth of any process over the last four fifths of {last['turns']:,} turns", round(grown, 1), 20, "MB"),
+            Reach(f"growth of one process over the last four fifths of {figures['played']['turns']:,} turns", figures["played"]["growth_mb"], 5, "MB"),
         ],
     )  # fmt: skip
 
