@@ -22,7 +22,11 @@ if TYPE_CHECKING:
     from memagent.store import Recalled
     from memagent.store.redis import RedisStore
 
-pytestmark = pytest.mark.xdist_group("cluster")
+pytestmark = [
+    pytest.mark.xdist_group("cluster"),
+    # redis-py leaves connections to a node that died to the garbage collector.
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+]
 
 ALICE = Scope(ScopeKind.USER, "alice")
 SLOT = "{u:alice}"
