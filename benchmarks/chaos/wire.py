@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import Self
 
+BACKLOG = 1_024
+"""Connections that may wait to be taken: as many as Redis itself would let, and more, so that none is lost here."""
+
 CHUNK = 65_536
 SLOW_S = (0.05, 0.3)
 """Each way, for every piece that is sent: evenly drawn, so that the round trip takes 100 to 600 ms."""
@@ -60,7 +63,7 @@ class Wire:
 
     async def __aenter__(self) -> Self:
         self._moving.set()
-        self._server = await asyncio.start_server(self._connected, "127.0.0.1", 0)
+        self._server = await asyncio.start_server(self._connected, "127.0.0.1", 0, backlog=BACKLOG)
         self.port = self._server.sockets[0].getsockname()[1]
         return self
 
