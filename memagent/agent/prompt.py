@@ -67,8 +67,10 @@ def read_window(messages: Sequence[Message], size: int, injected: Mapping[str, s
     More than `size` are looked at, because a message of nothing but such words takes no place; not all, because a
     chat may be long.
     """
-    reach = messages[-(4 * size + 16) :] if size > 0 else ()
-    last = islice(stripped(reversed(reach), injected), max(size, 0) + 1)
+    if size < 1:
+        return ()
+    reach = messages[-(4 * size + 16) :]
+    last = islice(stripped(reversed(reach), injected), size + 1)
     return newest(tuple(last)[::-1], size)
 
 

@@ -103,9 +103,8 @@ async def observe(
         log.warning("a turn failed", extra={"code": fault.code, "message_id": turn.message_id})
         receipt = failed(blank, fault)
     receipt = replace(receipt, timings_ms=watch.timings())
-    if (
-        receipt.decision is not Decision.RAN and receipt.reason != Reason.ALREADY_SEEN
-    ):  # else it was kept with the edits
+    kept_with_edits = receipt.decision is Decision.RAN or receipt.reason == Reason.ALREADY_SEEN
+    if not kept_with_edits:
         await ports.store.save_receipt(turn.own, turn.message_id, receipt.to_json())
     return receipt
 

@@ -115,7 +115,8 @@ async def dial(
             if not await _in_cluster(client):
                 return client
         await client.aclose()
-        client = connect(ClusterAddress.of(url).through(*ClusterAddress.of(url).hosts[0]), **limits)
+        address = ClusterAddress.of(url)
+        client = connect(address.through(*address.hosts[0]), **limits)
         with redis_errors("connecting"):
             return await client.initialize()
     except BaseException:
