@@ -13,11 +13,9 @@ import sys
 from time import monotonic
 from typing import TYPE_CHECKING
 
-import httpx
-
 from benchmarks.chaos.count import count, drained, receipts, watch
 from benchmarks.chaos.harm import KINDS, Fault, drawn, on
-from benchmarks.chaos.people import CLIENT_TIMEOUT_S, Facts, Stage, chat, hand_over, learned
+from benchmarks.chaos.people import Facts, Stage, chat, hand_over, learned
 from benchmarks.chaos.report import CALM, Happened, Plan, Report
 from benchmarks.chaos.town import Town
 from memagent.llm.scripted import ScriptedServer
@@ -35,12 +33,7 @@ async def run(plan: Plan, folder: Path, *, told: bool = False) -> Report:
     report, dice, started = Report(), random.Random(plan.seed), monotonic()
     async with ScriptedServer(Facts()) as model, Town(folder, plan, model.base_url) as town:
         report.disk = town.disk.kind
-        async with httpx.AsyncClient(
-            base_url=f"http://127.0.0.1:{town.port}",
-            headers={"Authorization": f"Bearer {town.key}"},
-            timeout=CLIENT_TIMEOUT_S,
-            limits=httpx.Limits(max_connections=None, max_keepalive_connections=None),
-        ) as client:
+        async with town.client() as client:
             stage = Stage(plan, town, client, report)
             if not await learned(stage, "probe0"):
                 report.faults.append("the service does not come up")

@@ -26,7 +26,6 @@ LONG = " It is a long story that takes a good many more words to tell than the o
 
 TRY_AGAIN = frozenset({429, 503, 504})
 """What `POST /v1/turns` may answer while something is down; 504 stands in docs/service.md beside 503."""
-CLIENT_TIMEOUT_S = 45.0
 PULSE_S = 0.02
 NOTICED_S = 0.3
 """The end of a process is noticed within this."""
@@ -99,7 +98,13 @@ class Stage:
             await self._moved.wait_for(lambda: turn * self.plan.rounds < of * self.rounds)
 
     async def ask(
-        self, path: str, user: str, body: Mapping[str, Any], seen: Mapping[str, Answers], **params: Any
+        self,
+        backend: httpx.AsyncClient,
+        path: str,
+        user: str,
+        body: Mapping[str, Any],
+        seen: Mapping[str, Answers],
+        **params: Any,
     ) -> tuple[httpx.Response | None, float]:
         """One request, which counts for the fault that is on, and its time in ms without this process' own delays.
 
@@ -108,12 +113,12 @@ class Stage:
         before, api, lag_ms, started = self.now, self.town.running["api"], self.lag_ms, perf_counter()
         code, answer, served = "", None, api.pid in self._served
         try:
-            answer = await self.client.post(path, json=body, headers={USER_HEADER: user}, params=params)
+            answer = await backend.post(path, json=body, headers={USER_HEADER: user}, params=params)
             code = str(answer.status_code)
             self._served.add(api.pid)
         except httpx.TimeoutException:
             code = "timeout"
-            self.report.faults.append(f"{path}: no answer within {CLIENT_TIMEOUT_S:g} s ({before})")
+            self.report.faults.append(f"{path}: no answer within {backend.timeout.read:g} s ({before})")
         except httpx.TransportError as error:
             code = "unreachable"
             await asyncio.sleep(NOTICED_S)
@@ -131,21 +136,22 @@ class Stage:
 async def hand_over(stage: Stage, number: int, luck: float) -> None:
     """One backend's user: hands turns over in order, each until it is accepted, some twice."""
     dice, user, turns = random.Random(luck), f"user{number}", share(stage.plan, number)
-    for turn in range(turns):
-        await stage.may(turn, turns)
-        await asyncio.sleep(dice.random() * stage.plan.hold_s)
-        while not await posted(stage, user, turn_of(user, turn)):  # noqa: ASYNC110  a service that is down tells nobody
-            await asyncio.sleep(0.1 + dice.random() * 0.4)
-        stage.report.accepted += 1
-        if dice.random() < 0.2:
-            await posted(stage, user, turn_of(user, turn))
+    async with stage.town.client() as backend:
+        for turn in range(turns):
+            await stage.may(turn, turns)
+            await asyncio.sleep(dice.random() * stage.plan.hold_s)
+            while not await posted(stage, backend, user, turn_of(user, turn)):  # noqa: ASYNC110  a service that is down tells nobody
+                await asyncio.sleep(0.1 + dice.random() * 0.4)
+            stage.report.accepted += 1
+            if dice.random() < 0.2:
+                await posted(stage, backend, user, turn_of(user, turn))
 
 
-async def posted(stage: Stage, user: str, body: Mapping[str, Any]) -> bool:
+async def posted(stage: Stage, backend: httpx.AsyncClient, user: str, body: Mapping[str, Any]) -> bool:
     """Whether the turn was accepted; that it was answered in time, and with what it may be, is looked at."""
     report = stage.report
     report.posts += 1
-    answer, ms = await stage.ask("/v1/turns", user, body, report.hand_over)
+    answer, ms = await stage.ask(backend, "/v1/turns", user, body, report.hand_over)
     if answer is None:
         return False
     if answer.status_code not in {200, 202, *TRY_AGAIN}:
@@ -162,14 +168,15 @@ async def posted(stage: Stage, user: str, body: Mapping[str, Any]) -> bool:
 async def chat(stage: Stage, luck: float) -> None:
     """One backend that asks for context, again and again: within the budget, and never refused."""
     dice, plan, report, asked = random.Random(luck), stage.plan, stage.report, 0
-    while not stage.closing:
-        user, asked = f"user{dice.randrange(plan.users)}", asked + 1
-        body = turn_of(user, dice.randrange(share(plan, 0)))
-        body["message_id"] = f"chat-{luck}-{asked}"
-        answer, ms = await stage.ask("/v1/context", user, body, report.chat)
-        if answer is not None:
-            _look(stage, answer, ms)
-        await asyncio.sleep(0.02 + dice.random() * 0.06)
+    async with stage.town.client() as backend:
+        while not stage.closing:
+            user, asked = f"user{dice.randrange(plan.users)}", asked + 1
+            body = turn_of(user, dice.randrange(share(plan, 0)))
+            body["message_id"] = f"chat-{luck}-{asked}"
+            answer, ms = await stage.ask(backend, "/v1/context", user, body, report.chat)
+            if answer is not None:
+                _look(stage, answer, ms)
+            await asyncio.sleep(0.02 + dice.random() * 0.06)
 
 
 def _look(stage: Stage, answer: httpx.Response, ms: float) -> None:
@@ -185,7 +192,8 @@ def _look(stage: Stage, answer: httpx.Response, ms: float) -> None:
         if found["prefix"] or found["tail"]:
             report.faults.append(f"context with {error} and with text ({stage.now})")
     if ms > plan.budget_ms + plan.grace_ms:
-        report.faults.append(f"context took {ms:.0f} ms ({stage.now}, {error or 'with memories'})")
+        itself = answer.headers["server-timing"]
+        report.faults.append(f"context took {ms:.0f} ms ({itself}; {stage.now}, {error or 'with memories'})")
 
 
 async def learned(stage: Stage, probe: str) -> bool:

@@ -11,6 +11,8 @@ import sys
 from contextlib import AsyncExitStack, suppress
 from typing import TYPE_CHECKING
 
+import httpx
+
 from benchmarks.chaos import clock
 from benchmarks.chaos.disk import Disk
 from benchmarks.chaos.wire import Wire
@@ -23,6 +25,8 @@ if TYPE_CHECKING:
     from typing import Self
 
     from benchmarks.chaos.report import Plan
+
+CLIENT_TIMEOUT_S = 45.0
 
 CONFIG = """
 version: '1.3.17'
@@ -77,6 +81,15 @@ class Town:
     def url(self) -> str:
         """Redis itself, past every wire."""
         return f"unix://{self.socket}"
+
+    def client(self) -> httpx.AsyncClient:
+        """One caller of the API. Each has its own: in a pool that many share, every request looks at every connection."""
+        return httpx.AsyncClient(
+            base_url=f"http://127.0.0.1:{self.port}",
+            headers={"Authorization": f"Bearer {self.key}"},
+            timeout=CLIENT_TIMEOUT_S,
+            verify=False,  # Plain HTTP, and a hundred callers need not each read the certificates
+        )
 
     async def rewrite(self) -> None:
         """What docs/deploy.md asks for after a full disk: have Redis write its append-only file anew, and wait for it."""

@@ -13,10 +13,12 @@ if TYPE_CHECKING:
 log = logging.getLogger("memagent.requests")
 
 ID_HEADER = b"x-request-id"
+TIMING_HEADER = b"server-timing"
+"""How long the answer took here, in ms; what a caller waited beyond that was spent on the way (W3C Server Timing)."""
 
 
 class RequestLog:
-    """Logs every request, under an id that its answer carries too."""
+    """Logs every request, under an id that its answer carries too, beside the time it took."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
@@ -26,11 +28,18 @@ class RequestLog:
             return await self.app(scope, receive, send)
         started, status, request_id = perf_counter(), 500, uuid4().hex
 
+        def ms() -> float:
+            return round((perf_counter() - started) * 1000, 1)
+
         async def named(message: Message) -> None:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                message["headers"] = [*message.get("headers", ()), (ID_HEADER, request_id.encode())]
+                message["headers"] = [
+                    *message.get("headers", ()),
+                    (ID_HEADER, request_id.encode()),
+                    (TIMING_HEADER, f"app;dur={ms()}".encode()),
+                ]
             await send(message)
 
         try:
@@ -41,7 +50,7 @@ class RequestLog:
                 "method": scope["method"],
                 "route": getattr(scope.get("route"), "path", "unknown"),
                 "status": status,
-                "ms": round((perf_counter() - started) * 1000, 1),
+                "ms": ms(),
             }
             log.info("a request", extra=extra)
         return None

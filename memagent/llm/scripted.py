@@ -147,6 +147,9 @@ class ScriptedServer:
 
 
 class _Http(ThreadingHTTPServer):
+    request_queue_size = 128
+    """The standard library's queue of five makes the next caller wait for a second."""
+
     def __init__(self, address: tuple[str, int], owner: ScriptedServer) -> None:
         super().__init__(address, _Handler)
         self.owner = owner

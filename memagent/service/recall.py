@@ -13,6 +13,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from memagent.agent.context import render_prefix, render_tail
+from memagent.deadline import within
 from memagent.errors import EmbedderFault, MemagentError
 from memagent.lexicon import terms
 from memagent.service.receipt import RecallNote
@@ -89,17 +90,21 @@ async def recall(
     """
     wanted = sources is None or MEMORIES in sources
     async with AsyncExitStack() as opened:
-        async with asyncio.timeout_at(deadline):
-            vector, error = await _embed(ports.embedder, turn.query)
-            aside = None if error else _begin(ports, turn, vector, sources, patient=deadline is None)
-            if aside is not None:
-                opened.push_async_callback(_stop, aside)
-            query = recall_query(ports, turn, vector, commit=commit and wanted)
-            recalled = await ports.store.recall(turn.scopes, query)
+        vector, error = await within(_left(deadline), _embed(ports.embedder, turn.query))
+        aside = None if error else _begin(ports, turn, vector, sources, patient=deadline is None)
+        if aside is not None:
+            opened.push_async_callback(_stop, aside)
+        query = recall_query(ports, turn, vector, commit=commit and wanted)
+        recalled = await within(_left(deadline), ports.store.recall(turn.scopes, query))
         if recalled.opted_out:
             return Context(note=RecallNote(error="opted_out"), recalled=recalled)
         found = _found(ports, recalled if wanted else replace(recalled, active=(), hits=()), error)
         return found if aside is None else await _with_passages(found, aside, deadline)
+
+
+def _left(deadline: float | None) -> float | None:
+    """Seconds until then, on the loop's clock."""
+    return None if deadline is None else max(0.0, deadline - asyncio.get_running_loop().time())
 
 
 def _found(ports: Ports, recalled: Recalled, error: str | None) -> Context:
@@ -152,8 +157,7 @@ async def _with_passages(
     """The context with what turns and notes brought back, if they answer in time."""
     from memagent.service.passages import told  # noqa: PLC0415  only where passages are kept
 
-    left = None if deadline is None else max(0.0, deadline - asyncio.get_running_loop().time())
-    done, _ = await asyncio.wait({aside}, timeout=left)
+    done, _ = await asyncio.wait({aside}, timeout=_left(deadline))
     if not done:
         return replace(found, note=replace(found.note, passages_error=OVER_BUDGET))
     if bug := aside.exception():

@@ -9,6 +9,7 @@ from dataclasses import replace
 from time import perf_counter
 from typing import TYPE_CHECKING
 
+from memagent.deadline import within
 from memagent.errors import Busy, NoSuchTurn, StoreUnavailable
 from memagent.memory import Scope, ScopeKind
 from memagent.service.observe import opted_out, switched_off
@@ -84,8 +85,7 @@ class TurnQueue:
         `StoreFault` when it is not certain that the turn was taken: hand it over again. Never takes longer than `ACCEPT_S`.
         """
         try:
-            async with asyncio.timeout(ACCEPT_S):
-                return await self._accept(turn)
+            return await within(ACCEPT_S, self._accept(turn))
         except TimeoutError:
             raise StoreUnavailable(
                 "taking the turn: Redis did not answer in time: hand it over again"
