@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -33,6 +34,15 @@ async def test_health_names_every_part_and_needs_no_credential(open_service: Cal
         checks = {check["name"]: check["verdict"] for check in answer.json()["checks"]}
         assert {"redis", "index", "embedder", "workers"} <= checks.keys()
         assert checks["redis"] == checks["index"] == checks["embedder"] == checks["workers"] == "ok"
+
+
+async def test_every_answer_says_its_id_and_how_long_it_took(open_service: Callable[..., Any]) -> None:
+    async with open_service(worker=False) as service:
+        answers = [await service.client().get("/health"), await service.client().get("/nowhere")]
+
+        assert len({answer.headers["x-request-id"] for answer in answers}) == 2
+        for answer in answers:
+            assert re.fullmatch(r"app;dur=\d+\.\d", answer.headers["server-timing"])
 
 
 async def test_without_a_worker_the_service_is_degraded_and_still_answers(
