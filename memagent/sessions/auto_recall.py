@@ -12,6 +12,7 @@ import logging
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from memagent.deadline import within
 from memagent.errors import MemagentError
 from memagent.sessions.candidates import ask
 from memagent.sessions.diversity import alike, tokens
@@ -116,9 +117,10 @@ class AutoRecall:
         if not wanted or len(prompt.strip()) < policy.min_chars:
             return Recollection()
         try:
-            async with asyncio.timeout(policy.budget_s):
-                question = question or await ask(prompt, self._embedder)
-                answers = await self._answers(owner, question, now=now, shown=len(in_sight or ()))
+            answers = await within(
+                policy.budget_s,
+                self._answers(owner, prompt, question, now=now, shown=len(in_sight or ())),
+            )
         except MemagentError as error:
             _log.warning("auto recall left out: %s", error.code)
             return Recollection(error=error.code)
@@ -132,8 +134,9 @@ class AutoRecall:
         return Recollection(block(chosen), chosen)
 
     async def _answers(
-        self, owner: str, question: Question, *, now: datetime, shown: int
+        self, owner: str, prompt: str, question: Question | None, *, now: datetime, shown: int
     ) -> Sequence[Answer]:
+        question = question or await ask(prompt, self._embedder)
         # What the context shows already must not take the places of what it does not.
         limit = max(self._policy.limit, self._policy.start_limit) * 2 + min(shown, MAX_SHOWN)
         weight, _ = SearchPolicy().weights
