@@ -10,6 +10,7 @@ import logging
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from memagent.agent.context import render_prefix, render_tail
@@ -207,10 +208,9 @@ def match(hit: Hit) -> dict[str, object]:
 
 def _in_sight(turn: Turn) -> tuple[str, ...]:
     """The words of the whole visible history: a tagged memory is in reach while its tag stands there (T20)."""
-    if len(turn.messages) == 1:
-        return terms(turn.query)
-    said = "\n".join(text_of(message.content) for message in turn.messages[-VISIBLE_MESSAGES:])
-    return tuple(dict.fromkeys(terms(said)))
+    # Message by message: nearly all of them were read for the turn before.
+    said = (terms(text_of(message.content)) for message in turn.messages[-VISIBLE_MESSAGES:])
+    return tuple(dict.fromkeys(chain.from_iterable(said)))
 
 
 VISIBLE_MESSAGES = 80

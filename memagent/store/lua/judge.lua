@@ -69,27 +69,23 @@ local function count(used)
   end
   for _, hit in ipairs(used) do
     local S = hit.scope
-    local n = redis.call('HGET', name_of(S, hit.key), 'lane')
-    local lane = n and lanes_of(S)[n]
-    if lane then
-      local stamp = tonumber(redis.call('ZSCORE', lane.set, hit.key))
-      if stamp < dormant_before(lane, R.days) then back[S][#back[S] + 1] = hit.key end
-      enter(lane, hit.key, stamp_today(lane, R.today))
-      redis.call('ZADD', S.matched, 'GT', whole(R.now), hit.key)
-    end
+    if hit.stamp < dormant_before(hit.lane, R.days) then back[S][#back[S] + 1] = hit.key end
+    enter(hit.lane, hit.key, stamp_today(hit.lane, R.today))
+    redis.call('ZADD', S.matched, 'GT', whole(R.now), hit.key)
   end
   for _, S in ipairs(own) do
     if dated[S] then changed(S) elseif #back[S] > 0 then changed(S, back[S]) end
   end
 end
 
--- What a hit says of its memory if that is ours to show and still stands where this search sees it. What the caller has in the prefix
--- is not sent again, unless the prefix may be older (`last`).
-local function told(S, key)
-  local n = not S.wanted.elsewhere and redis.call('HGET', name_of(S, key), 'lane')
-  for _, lane in ipairs(n and S.visible or {}) do
-    if lane.n == n then
-      local stamp = tonumber(redis.call('ZSCORE', lane.set, key))
+-- What a hit says of its memory if that is ours to show and still stands where this search sees it: in `hit.lane`, with `hit.stamp`.
+-- What the caller has in the prefix is not sent again, unless the prefix may be older (`last`).
+local function told(hit)
+  local S, key = hit.scope, hit.key
+  for _, lane in ipairs(not S.wanted.elsewhere and S.visible or {}) do
+    local stamp = tonumber(redis.call('ZSCORE', lane.set, key))
+    if stamp then
+      hit.lane, hit.stamp = lane, stamp
       local matched = redis.call('ZSCORE', S.matched, key)
       if R.last or not is_active(lane, stamp) then return view(S, load(S, key), stamp, matched) end
       return {key = key, unused = unused_days(lane, stamp), matched = matched or ''}
@@ -115,7 +111,7 @@ local function judged(hits, complete)
   judge(hits)
   for i, hit in ipairs(hits) do
     if i > R.hits and not hit.used then break end
-    local memory = told(hit.scope, hit.key)
+    local memory = told(hit)
     if memory then
       rows[#rows + 1] = {place = i, scope = hit.scope.order, memory = memory, score = hit.score, vector = hit.vector,
         lexical = hit.lexical, used = hit.used, reason = hit.reason}
