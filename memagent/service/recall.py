@@ -188,7 +188,7 @@ def recall_query(ports: Ports, turn: Turn, vector: Vector | None, *, commit: boo
         decay=options.memory_decay_enabled,
         dormant_after_days=options.dormant_after_days,
         commit=commit,
-        context_terms=_in_sight(turn),
+        context_terms=lambda: _in_sight(turn),
         channel=turn.channel,
     )
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from memagent.memory import Evidence, Source
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from datetime import datetime
 
     from memagent.llm import Vector
@@ -146,8 +146,8 @@ class RecallQuery:
     no `vector` this turn's search did not happen (it failed, or the message was too short): the prefix stays as it
     stands, nothing ages, nothing comes back (T09, T28, V08). `terms` are the folded words of the message. `commit` false
     computes the same answer and changes no counter (explaining, simulating). `decay` false: all active, counters frozen
-    (T44, T46). `context_terms` and `channel` decide which tagged memories are visible (T20). `candidates` are compared
-    per scope, the best `hits` of them come back. `weights` override how a score is made (`store/lua/score.lua`).
+    (T44, T46). `context_terms` and `channel` decide which tagged memories are visible (T20); the former are all words in
+    sight, and are asked for only where a tag has to be looked for among them. `candidates` are compared per scope, the best `hits` of them come back. `weights` override how a score is made (`store/lua/score.lua`).
     """
 
     now: datetime
@@ -161,7 +161,7 @@ class RecallQuery:
     decay: bool = True
     dormant_after_days: int = 7
     commit: bool = True
-    context_terms: tuple[str, ...] = ()
+    context_terms: Callable[[], tuple[str, ...]] = tuple
     channel: str = ""
     weights: Mapping[str, float] = field(default_factory=dict)
 

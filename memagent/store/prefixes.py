@@ -30,13 +30,14 @@ class Row:
 class Prefix:
     """Active memories per scope, by key, and together; `marks` are the server's names for this state.
 
-    `etag` is equal for prefixes of equal content.
+    `etag` is equal for prefixes of equal content. `tagged`: which memories these are depends on words of the chat.
     """
 
     marks: tuple[str, ...]
     parts: tuple[Mapping[str, Row], ...]
     merged: tuple[Memory, ...]
     etag: str
+    tagged: bool
 
     def active(self, scope: int, key: str) -> Memory | None:
         """One memory of the scope at this place, unless it is dormant."""
@@ -60,10 +61,12 @@ class Prefixes:
         answers: Sequence[Mapping[str, Any]],
         known: Prefix | None,
         view: Mapping[str, Any],
+        *,
+        tagged: bool,
     ) -> Prefix:
         """All active memories, oldest creation first, then key. `known` is what the search was sent with."""
         marks = tuple(answer["mark"] for answer in answers)
-        if known is not None and known.marks == marks:
+        if known is not None and (known.marks, known.tagged) == (marks, tagged):
             fresh = known
         else:
             before = known.parts if known else ({},) * len(answers)
@@ -73,7 +76,8 @@ class Prefixes:
                 key=lambda row: (row.memory.created_at, row.memory.key),
             )
             digest = hashlib.blake2b("\n".join(row.shown for row in rows).encode(), digest_size=16)
-            fresh = Prefix(marks, parts, tuple(row.memory for row in rows), digest.hexdigest())
+            merged = tuple(row.memory for row in rows)
+            fresh = Prefix(marks, parts, merged, digest.hexdigest(), tagged)
         self._kept[tuple(scopes)] = fresh
         self._kept.move_to_end(tuple(scopes))
         while len(self._kept) > MAX_PREFIXES:

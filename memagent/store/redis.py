@@ -161,12 +161,18 @@ class RedisStore:
         known = self._prefixes.get(scopes)
         for row, mark in zip(request["scopes"], known.marks if known else (), strict=False):
             row["known"] = mark
+        if known and known.tagged:
+            request["context"] = query.context_terms()
         answer = await self._search(scopes, request, vector)
+        if answer.get("unsaid"):
+            request["context"] = query.context_terms()
+            answer = await self._search(scopes, request, vector)
         if answer.get("opted_out"):
             return Recalled((), (), searched=False, etag="", opted_out=True)
         days = query.dormant_after_days if query.decay and query.embedder else None
         view = {"embedder": self._embedder, "dormant_after_days": days}
-        prefix = self._prefixes.merged(scopes, answer["scopes"], known, view)
+        tagged = "context" in request
+        prefix = self._prefixes.merged(scopes, answer["scopes"], known, view, tagged=tagged)
         hits = tuple(
             hit_of(row, scopes[at], prefix.active(at, row["memory"]["key"]), view)
             for row in answer["hits"]

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 def recall_request(
     index: Index | None, scopes: Sequence[Scope], query: RecallQuery
 ) -> tuple[dict[str, Any], list[bytes]]:
-    """The request and its vector. Raises `BadRequest` for a vector that the index cannot compare."""
+    """The request and its vector, without `context`. Raises `BadRequest` for a vector that the index cannot compare."""
     searching = index if query.vector is not None and scopes else None
     words = query_terms(query.terms)
     request = {
@@ -29,7 +29,6 @@ def recall_request(
         "emb": embedder_tag(query.embedder),
         "search": searching is not None,
         "terms": words,
-        "context": list(query.context_terms),
         "channel": channel_tag(query.channel),
         "floor": query.floor,
         "used": query.used,

@@ -59,8 +59,8 @@ class Trips:
     ) -> Mapping[str, Any] | None:
         """One attempt, or None when something was written between its trips."""
         seen = await self._in_each("recall_see", scopes, request, blobs=[VECTOR.encode()], doing="recalling")
-        if any(answer.get("opted_out") for answer in seen):
-            return {"opted_out": True}
+        if ended := _ended(seen):
+            return ended
         states = _in_order(scopes, seen)
         answer = {
             "scopes": [state["prefix"] for state in states],
@@ -74,8 +74,8 @@ class Trips:
         if len(seen) > 1:
             await self._tell_words(scopes, replies)
         judged = await self._judged(scopes, {**request, "replies": replies}, states)
-        if any(each.get("opted_out") for each in judged):
-            return {"opted_out": True}
+        if ended := _ended(judged):
+            return ended
         if any(each.get("again") for each in judged):
             return None
         hits = [hit for each in judged for hit in each["hits"]]
@@ -162,6 +162,12 @@ class Trips:
                 for places in groups(scopes)
             )
         )
+
+
+def _ended(answers: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
+    """What any slot answers instead of a search: that the user opted out, or that the chat's words have to be sent."""
+    reasons = ("opted_out", "unsaid")
+    return next(({reason: True} for reason in reasons if any(each.get(reason) for each in answers)), None)
 
 
 def _in_order(scopes: Sequence[Scope], answers: Sequence[Mapping[str, Any]]) -> list[Any]:

@@ -86,13 +86,18 @@ class Desk:
         about: int | None = 15,
         vector: Vector | None = None,
         scopes: tuple[Scope, ...] | None = None,
+        context_terms: tuple[str, ...] = (),
         **query: Any,
     ) -> Recalled:
         """One turn of a chat. Axis 15 is what nobody remembers; `about` None is a failed search."""
         if vector is None and about is not None:
             vector = direction(about)
         asked = RecallQuery(
-            now=at(day, hour), vector=vector, embedder=query.pop("embedder", EMBEDDER), **query
+            now=at(day, hour),
+            vector=vector,
+            embedder=query.pop("embedder", EMBEDDER),
+            context_terms=lambda: context_terms,
+            **query,
         )
         return await self.store.recall(scopes or (self.scope,), asked)
 

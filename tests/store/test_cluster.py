@@ -235,6 +235,21 @@ async def test_t20_a_memory_tagged_away_meanwhile_is_not_shown(store: RedisStore
     assert (found.hits, found.active) == ((), ())
 
 
+async def test_t20_a_word_that_a_new_tag_waits_for_is_looked_for_although_the_search_began_without(
+    store: RedisStore,
+) -> None:
+    desk = Desk(store)
+    await desk.save("plan", vector=near(0.9, 1))
+
+    async def tag() -> None:
+        await desk.save("trip", value="to Hội An", vector=near(0.8, 2), tags=("holiday",), hour=11)
+
+    meddler = Meddler(store, tag)
+    found = await desk.chat(1, vector=direction(0), context_terms=("holida",))
+    assert (used(found), keys(found)) == (["plan", "trip"], ["plan", "trip"])
+    assert meddler.trips == ["recall_see", "recall_judge"] * 2
+
+
 async def test_a_user_who_switches_memory_off_meanwhile_gets_nothing(store: RedisStore) -> None:
     desk = Desk(store)
     await desk.save("plan", vector=near(0.9, 1))
@@ -288,6 +303,17 @@ async def test_recall_takes_two_scripts_for_one_user_and_one_when_there_is_nothi
     await desk.chat(1, about=None)
     await desk.chat(1, vector=direction(0), scopes=(AGENT,))
     assert meddler.trips == ["recall_see", "recall_see"]
+
+
+async def test_the_words_of_a_chat_cost_one_trip_more_once_where_a_tag_waits_for_them(
+    store: RedisStore,
+) -> None:
+    desk = Desk(store)
+    await desk.save("plan", vector=near(0.9, 1), tags=("holiday",))
+    meddler = Meddler(store)
+    for _ in range(2):
+        assert keys(await desk.chat(1, vector=direction(0), context_terms=("holida",))) == ["plan"]
+    assert meddler.trips == ["recall_see", *["recall_see", "recall_judge"] * 2]
 
 
 # -- beside memories -------------------------------------------------------------------------------------------------------

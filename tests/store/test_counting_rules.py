@@ -236,6 +236,29 @@ async def test_t20_keyword_and_channel_are_two_filters_and_both_must_pass(
     assert (await desk.unused("plan") == 1) is visible
 
 
+async def test_t20_the_words_of_a_chat_are_asked_for_only_where_a_tag_depends_on_them(desk: Desk) -> None:
+    asked: list[int] = []
+
+    async def chat(day: int) -> list[str]:
+        def in_sight() -> tuple[str, ...]:
+            asked.append(day)
+            return ("holida",)
+
+        query = RecallQuery(
+            now=at(day), vector=direction(15), embedder="test-embedder", context_terms=in_sight
+        )
+        return keys(await desk.store.recall([desk.scope], query))
+
+    await desk.save("cat")
+    await desk.save("room", tags=("#general",))
+    assert (await chat(1), asked) == (["cat"], [])
+    await desk.save("plan", tags=("holiday",), day=1)
+    assert (await chat(1), asked) == (["cat", "plan"], [1])
+    assert (await chat(2), await chat(2), asked) == (["cat", "plan"], ["cat", "plan"], [1, 2, 2])
+    await desk.save("plan", value="no tag any more", day=2, hour=13)
+    assert await chat(2) == ["cat", "plan"]
+
+
 async def test_t21_at_seven_days_a_memory_is_dormant_and_still_stored_and_searchable(desk: Desk) -> None:
     await desk.save("cat", axis=1)
     await desk.unmatched(*range(1, 8))

@@ -14,10 +14,12 @@ for i, wanted in ipairs(R.scopes) do
   end
 end
 
-local said = {}
-for _, term in ipairs(R.context) do said[term] = true end
+-- The chat's words come only when a tag has to be looked for among them: most users have none, and a chat is long.
+local said, unsaid = {}, false
+for _, term in ipairs(R.context or {}) do said[term] = true end
 
 local function spoken(tag)
+  unsaid = unsaid or not R.context
   for word in string.gmatch(tag, '%S+') do
     if not said[word] then return false end
   end
@@ -109,6 +111,7 @@ local function prefix_of(S)
 end
 
 for _, S in ipairs(own) do see_lanes(S) end
+if unsaid then return cjson.encode({unsaid = true}) end
 
 -- What the engine is asked about one scope, as commands. The lane numbers are known only here; `@lane:{LANES}` cannot come from
 -- outside: braces are escaped there.
