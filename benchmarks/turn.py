@@ -5,7 +5,7 @@
 A turn asks for its context and is learned from afterwards, as a chat backend has it. The model answers at once with one memory to
 set, so what is left is memagent and Redis. `turn` has its vectors already; `hashed` and `local` make them, with hashed words and
 with the model in the wheel; `gateway` calls the model over HTTP through litellm. The user has 10, 100 or 1,000 memories, all users
-together 1,000 to 1,000,000 (100,000 by default).
+together 1,000 to 1,000,000 (100,000 by default). `long` is the context of a chat of 80 messages of 5,000 characters.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from memagent.llm.embedders import HashedEmbedder, LocalEmbedder
 from memagent.llm.gateway import Gateway
 from memagent.llm.script import Script, calling
 from memagent.llm.scripted import ScriptedServer
+from memagent.memory import Message
 from memagent.service import Memagent
 from memagent.service.ports import Ports
 from memagent.store.redis import RedisStore
@@ -106,6 +107,17 @@ async def measured(
 async def recalls(memory: Memagent, user: str, mode: str) -> Figure:
     rounds, each = ROUNDS[mode]
     said = [Turn(user, "", measure.chat(number)) for number in range(64)]
+    return await measure.timed(lambda number: memory.context(said[number % 64]), rounds=rounds, each=each)
+
+
+async def long_chats(memory: Memagent, mode: str) -> Figure:
+    """Contexts of a chat that is sent whole with every turn."""
+    rounds, each = ROUNDS[mode]
+    before = [
+        Message("user" if place % 2 else "assistant", " ".join(measure.facts(55, seed=30_000_000 + place)))
+        for place in range(79)
+    ]
+    said = [Turn("holds10", "", (*before, Message("user", measure.learned(number)))) for number in range(64)]
     return await measure.timed(lambda number: memory.context(said[number % 64]), rounds=rounds, each=each)
 
 
@@ -200,6 +212,7 @@ async def main(mode: str) -> None:
                 recall = await recalls(opened(store, Known("known"), Instant(held)), f"holds{held}", mode)
                 figures[f"{size}/{held}"] = {"turn": turn, "recall": recall, "parts": parts}
                 rows.append([f"{size:,}", f"{held:,}", turn, recall, parts])
+        figures["long"] = await long_chats(opened(store, Known("known"), Instant(10)), mode)
         figures["trips"] = await trips_of(opened(store, Known("known"), Instant(10)), "holds10")
         figures["gateway"] = await through_gateway(store, mode)
         await store.close()
@@ -217,6 +230,8 @@ async def main(mode: str) -> None:
             ["litellm over HTTP", figures["gateway"]["turn"], ""],
         ],
     )
+    characters = 79 * len(" ".join(measure.facts(55, seed=30_000_000)))
+    print(f"recall in a chat of {characters:,} characters: {figures['long']} ms\n")
     measure.report("turn", mode, figures, reaches(figures, mode))
 
 
@@ -237,6 +252,12 @@ def reaches(figures: dict[str, Any], mode: str) -> list[Reach]:
             "turn p99 over p50, 100 memories", round(hundred["turn"].p99 / hundred["turn"].p50, 2), 4, "times"
         ),
         Reach("recall p50 with 100 memories", hundred["recall"].p50, 2.0),
+        Reach(
+            "recall in a long chat over one in a short one, 10 memories",
+            round(figures["long"].p50 / ten["recall"].p50, 2),
+            1.5,
+            "times",
+        ),
         Reach("trips to Redis per recall", figures["trips"]["recall"], 1, ""),
         Reach("fixed prompt", figures["fixed_prompt_tokens"], 900, "tokens"),
     ]
