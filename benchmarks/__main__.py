@@ -17,15 +17,14 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 KEPT = ROOT / "build" / "bench"
 
-WITH_MODES = ("turn", "recall", "rest", "decay", "throughput", "beside", "cluster", "size")
+WITH_MODES = ("turn", "recall", "rest", "decay", "throughput", "beside", "cluster", "size", "recall_locomo")
 """Those that know `--quick` and `--full`."""
 
 OTHERS: dict[str, tuple[str, ...]] = {
     "validate": ("--runs", "5"),
     "recall_pairs": (),
-    "recall_locomo": (),
 }
-"""Those that need node, or data that is not ours; they skip with a word where it is missing."""
+"""Those that have one mode. They skip with a word where node, or data that is not ours, is missing."""
 
 
 def run(name: str, arguments: list[str]) -> dict[str, Any] | None:

@@ -43,10 +43,15 @@ FREE = Limits(entries=None)
 
 def asked(doc: str | None) -> str:
     """`quick`, `default` or `full`, from the command line."""
+    return str(options(doc).parse_args().mode)
+
+
+def options(doc: str | None) -> argparse.ArgumentParser:
+    """What every benchmark with modes understands."""
     options = argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--quick", dest="mode", action="store_const", const="quick", default="default")
     options.add_argument("--full", dest="mode", action="store_const", const="full")
-    return str(options.parse_args().mode)
+    return options
 
 
 # -- figures -----------------------------------------------------------------------------------------------------------

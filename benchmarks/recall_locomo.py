@@ -1,11 +1,12 @@
 """Does the turn that holds the answer stand among the first ten? LoCoMo's conversations, evaluation only.
 
-    python -m benchmarks.recall_locomo [locomo10.json] [--fit]
+    python -m benchmarks.recall_locomo [--quick | --full] [--fit]
 
-Reads ../shared/recall/locomo10.json, which is not ours to ship (CC BY-NC 4.0). Weights are chosen on one half of the
+Reads ../shared/recall/locomo10.json, which is not ours to ship (CC BY-NC 4.0): all ten conversations in full mode, otherwise the
+first six, or two. Weights are chosen on one half of the
 conversations and scored on the other, both ways: first over all turns in this process, then as a user searches, with every
 turn in Redis and the floor of `search_turns` as it ships. `--fit` prints the weights that all of them together choose.
-Embeddings are kept under build/: without them it takes five minutes more.
+Embeddings are kept under build/: without them it takes half a minute more for each conversation.
 """
 
 from __future__ import annotations
@@ -13,7 +14,6 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-import sys
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime
@@ -43,7 +43,9 @@ if TYPE_CHECKING:
     from memagent.llm import Vector
 
 ROOT = Path(__file__).parents[1]
+DATA = ROOT.parent / "shared/recall/locomo10.json"
 KEPT = ROOT / "build/locomo"
+CONVERSATIONS = {"quick": 2, "default": 6, "full": 10}
 CANDIDATES = 50
 SHOWN = 10
 NAMES = [field.name for field in fields(Features)]
@@ -296,7 +298,7 @@ class Filed:
 def in_redis(talks: Sequence[Talk], by: str) -> dict[str, float]:
     """Chosen on one half, searched for on the other with `search_turns`; what is not among the ten shown counts nothing."""
     names = LEXICAL_NAMES if by == "words" else NAMES
-    every = [each for talk in talks for each in talk.asked[by]]
+    every = asked_by(talks, by)
     halves = [fit([each for each in every if each.conversation % 2 == half], names) for half in (0, 1)]
     chosen = [Features(**dict(zip(names, map(float, weights), strict=True))) for weights in halves]
     return percentages(asyncio.run(ranks_of(talks, by=by, other_half=chosen)))
@@ -354,31 +356,36 @@ def show(name: str, result: dict[str, float]) -> None:
 
 
 def main() -> None:
-    arguments = [word for word in sys.argv[1:] if not word.startswith("--")]
-    path = Path(arguments[0]) if arguments else ROOT.parent / "shared/recall/locomo10.json"
-    if not path.exists():
-        print(f"skipped: {path} is not here")
+    options = measure.options(__doc__)
+    options.add_argument("--fit", action="store_true")
+    given = options.parse_args()
+    if not DATA.exists():
+        print(f"skipped: {DATA} is not here")
         return
-    samples = json.loads(path.read_text("utf-8"))
+    samples = json.loads(DATA.read_text("utf-8"))[: CONVERSATIONS[given.mode]]
     KEPT.mkdir(parents=True, exist_ok=True)
     # The model keeps one core busy, and so does a search: every core has its own.
     with ProcessPoolExecutor(mp_context=get_context("spawn")) as pool:
         found = list(pool.map(talk_of, range(len(samples)), samples))
         searched = pool.map(partial(in_redis, found), ("words", "centred"))
         tell(found)
+        if given.fit:
+            tell_weights(found)
         print("\nin Redis, by search_turns, halves crossed")
         for name, result in zip(("words in Redis", "fused in Redis"), searched, strict=True):
             show(name, result)
     print()
-    measure.report("recall_locomo", "default", FIGURES, reaches())
+    measure.report("recall_locomo", given.mode, FIGURES, reaches())
+
+
+def asked_by(found: Sequence[Talk], by: str) -> list[Asked]:
+    return [each for talk in found for each in talk.asked[by]]
 
 
 def tell(found: Sequence[Talk]) -> None:
     """What this process finds by itself, over all turns."""
-    raw, centred, words = (
-        [each for talk in found for each in talk.asked[by]] for by in ("raw", "centred", "words")
-    )
-    print(f"{len(centred)} questions")
+    raw, centred, words = (asked_by(found, by) for by in ("raw", "centred", "words"))
+    print(f"{len(centred)} questions of {len(found)} conversations")
     for name, asked in (("raw", raw), ("centred", centred)):
         show(f"vector alone, {name}", figures(asked, lambda each: each.matrix[:, NAMES.index("vector")]))
     show("BM25 alone", figures(words, lambda each: each.matrix[:, NAMES.index("words")]))
@@ -387,9 +394,13 @@ def tell(found: Sequence[Talk]) -> None:
     show("fused, halves crossed", crossed(centred, NAMES))
     show("words, as shipped", figures(words, shipped(LEXICAL)))
     show("fused, as shipped", figures(centred, shipped(FUSED)))
-    if "--fit" in sys.argv:
-        for asked, names in ((centred, NAMES), (words, LEXICAL_NAMES)):
-            print({name: round(float(w), 2) for name, w in zip(names, fit(asked, names), strict=True)})
+
+
+def tell_weights(found: Sequence[Talk]) -> None:
+    """What all conversations together choose."""
+    for by, names in (("centred", NAMES), ("words", LEXICAL_NAMES)):
+        weights = fit(asked_by(found, by), names)
+        print({name: round(float(weight), 2) for name, weight in zip(names, weights, strict=True)})
 
 
 def reaches() -> list[Reach]:
