@@ -3,7 +3,7 @@
     python -m benchmarks.recall_locomo [--quick | --full] [--fit]
 
 Reads ../shared/recall/locomo10.json, which is not ours to ship (CC BY-NC 4.0): all ten conversations in full mode, otherwise the
-first six, or two. Weights are chosen on one half of the
+first four, or two. Weights are chosen on one half of the
 conversations and scored on the other, both ways: first over all turns in this process, then as a user searches, with every
 turn in Redis and the floor of `search_turns` as it ships. `--fit` prints the weights that all of them together choose.
 Embeddings are kept under build/: without them it takes half a minute more for each conversation.
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parents[1]
 DATA = ROOT.parent / "shared/recall/locomo10.json"
 KEPT = ROOT / "build/locomo"
-CONVERSATIONS = {"quick": 2, "default": 6, "full": 10}
+CONVERSATIONS = {"quick": 2, "default": 4, "full": 10}
 CANDIDATES = 50
 SHOWN = 10
 NAMES = [field.name for field in fields(Features)]

@@ -4,7 +4,7 @@
 
 One API process and one or two workers with a Redis of their own; the model answers at once, over HTTP. First only the API, with
 nobody at work: turns accepted a second. Then with workers, with more turns than they can learn from: learned a second, the age of
-the oldest that waits, and resident memory. Last, one process plays 100,000 turns of 200 users (5,000 by default, 1,000 in quick
+the oldest that waits, and resident memory. Last, one process plays 100,000 turns of 200 users (10,000 by default, 1,000 in quick
 mode) with a model in process, context and learning, and its memory is looked at from time to time.
 """
 
@@ -30,8 +30,8 @@ from memagent.turn import Turn
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-TURNS = {"quick": 600, "default": 2_000, "full": 10_000}
-PLAYED = {"quick": 1_000, "default": 5_000, "full": 100_000}
+TURNS = {"quick": 600, "default": 1_500, "full": 10_000}
+PLAYED = {"quick": 1_000, "default": 10_000, "full": 100_000}
 ACCEPTED_S = {"quick": 2.0, "default": 6.0, "full": 15.0}
 WORKERS = (1, 2)
 CLIENTS = 16
@@ -196,7 +196,7 @@ async def main(mode: str) -> None:
     async with ScriptedServer(Notes()) as model:
         figures["accepted"] = await accepted(model.base_url, ACCEPTED_S[mode])
         for workers in WORKERS:
-            turns = TURNS[mode] if workers == WORKERS[-1] else min(TURNS[mode], 2_000)
+            turns = TURNS[mode] if workers == WORKERS[-1] else min(TURNS[mode], TURNS["default"])
             figures[f"{workers} workers"] = await learned(model.base_url, workers, turns)
             model.requests.clear()
     figures["played"] = await played(PLAYED[mode])
