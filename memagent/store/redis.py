@@ -157,12 +157,8 @@ class RedisStore:
     # -- recall -------------------------------------------------------------------------------------------------------
 
     async def recall(self, scopes: Sequence[Scope], query: RecallQuery) -> Recalled:
-        request, vector = recall_request(self._index_of(query.embedder), scopes, query)
         known = self._prefixes.get(scopes)
-        for row, mark in zip(request["scopes"], known.marks if known else (), strict=False):
-            row["known"] = mark
-        if known and known.tagged:
-            request["context"] = query.context_terms()
+        request, vector = recall_request(self._index_of(query.embedder), scopes, query, known)
         answer = await self._search(scopes, request, vector)
         if answer.get("unsaid"):
             request["context"] = query.context_terms()
@@ -171,12 +167,10 @@ class RedisStore:
             return Recalled((), (), searched=False, etag="", opted_out=True)
         days = query.dormant_after_days if query.decay and query.embedder else None
         view = {"embedder": self._embedder, "dormant_after_days": days}
-        tagged = "context" in request
-        prefix = self._prefixes.merged(scopes, answer["scopes"], known, view, tagged=tagged)
+        prefix = self._prefixes.merged(scopes, answer["scopes"], known, view, tagged="context" in request)
+        placed = ((row["scope"] - 1, row) for row in answer["hits"])
         hits = tuple(
-            hit_of(row, scopes[at], prefix.active(at, row["memory"]["key"]), view)
-            for row in answer["hits"]
-            for at in (row["scope"] - 1,)
+            hit_of(row, scopes[at], prefix.active(at, row["memory"]["key"]), view) for at, row in placed
         )
         return Recalled(
             prefix.merged, hits, bool(answer["searched"]), prefix.etag, total_tokens=int(answer["tokens"])

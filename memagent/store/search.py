@@ -15,15 +15,19 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from memagent.memory import Scope
+    from memagent.store.prefixes import Prefix
 
 
 def recall_request(
-    index: Index | None, scopes: Sequence[Scope], query: RecallQuery
+    index: Index | None, scopes: Sequence[Scope], query: RecallQuery, known: Prefix | None
 ) -> tuple[dict[str, Any], list[bytes]]:
-    """The request and its vector, without `context`. Raises `BadRequest` for a vector that the index cannot compare."""
+    """The request and its vector. Raises `BadRequest` for a vector that the index cannot compare.
+
+    It has a `context` where what is `known` depended on the words of the chat.
+    """
     searching = index if query.vector is not None and scopes else None
     words = query_terms(query.terms)
-    request = {
+    request: dict[str, Any] = {
         "scopes": [_scope_row(searching, scope, query.candidates, words) for scope in scopes],
         "index": index.name if index else "",
         "emb": embedder_tag(query.embedder),
@@ -42,6 +46,11 @@ def recall_request(
         "now": milliseconds(query.now),
         "today": day_number(query.now),
     }
+    if known is not None:
+        for row, mark in zip(request["scopes"], known.marks, strict=True):
+            row["known"] = mark
+        if known.tagged:
+            request["context"] = query.context_terms()
     if index is None or query.vector is None:
         return request, []
     return request, [half_precision(query.vector, index.dimensions)]
