@@ -40,7 +40,7 @@ class Connection:
         if self._pool is None:
             self._pool = httpx.AsyncClient(follow_redirects=False)
         # The SDK takes any client of this shape, whatever the package it names in its types.
-        http: Any = httpx.AsyncClient(transport=_Endpoint(self._pool, target), follow_redirects=False)
+        http: Any = _Endpoint(self._pool, target)
         return AsyncOpenAI(
             api_key=target.api_key or NO_KEY, base_url=target.base_url, max_retries=0, http_client=http
         )
@@ -51,17 +51,18 @@ class Connection:
             self._pool = self._last = None
 
 
-class _Endpoint(httpx.AsyncBaseTransport):
-    """Hands requests for one target to the pool; closing it leaves the pool open."""
+class _Endpoint(httpx.AsyncClient):
+    """Makes requests for one target and hands them to the pool, which alone has connections: there is nothing to close."""
 
     def __init__(self, pool: httpx.AsyncClient, target: ModelTarget) -> None:
+        super().__init__(transport=httpx.AsyncBaseTransport())
         self._pool = pool
         self._target = target
 
-    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+    async def send(self, request: httpx.Request, **options: Any) -> httpx.Response:
         request.headers.encoding = "latin-1"
         for name, value in self._target.headers.items():
             request.headers[name] = value
         if self._target.direct and self._target.base_url is not None:
             request.url = httpx.URL(self._target.base_url)
-        return await self._pool.send(request, stream=True)
+        return await self._pool.send(request, **options)
