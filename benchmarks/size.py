@@ -36,7 +36,7 @@ USERS = 1_024
 EACH = {"quick": 5, "default": 20, "full": 100}
 """Memories of a user when everything is there."""
 
-TURNS = {"quick": 300, "default": 1_000, "full": 10_000}
+TURNS = {"quick": 300, "default": 2_000, "full": 10_000}
 
 
 class Silent:
