@@ -147,7 +147,8 @@ class RecallQuery:
     stands, nothing ages, nothing comes back (T09, T28, V08). `terms` are the folded words of the message. `commit` false
     computes the same answer and changes no counter (explaining, simulating). `decay` false: all active, counters frozen
     (T44, T46). `context_terms` and `channel` decide which tagged memories are visible (T20); the former are all words in
-    sight, and are asked for only where a tag has to be looked for among them. `candidates` are compared per scope, the best `hits` of them come back. `weights` override how a score is made (`store/lua/score.lua`).
+    sight, and are asked for only where a tag has to be looked for among them. `candidates` are compared per scope, the
+    best `hits` of them come back. `weights` override how a score is made (`store/lua/score.lua`).
     """
 
     now: datetime
