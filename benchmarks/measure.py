@@ -11,6 +11,7 @@ import random
 import shutil
 import statistics
 import tempfile
+import timeit
 from contextlib import asynccontextmanager
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
@@ -48,10 +49,10 @@ def asked(doc: str | None) -> str:
 
 def options(doc: str | None) -> argparse.ArgumentParser:
     """What every benchmark with modes understands."""
-    options = argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
-    options.add_argument("--quick", dest="mode", action="store_const", const="quick", default="default")
-    options.add_argument("--full", dest="mode", action="store_const", const="full")
-    return options
+    parser = argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", dest="mode", action="store_const", const="quick", default="default")
+    parser.add_argument("--full", dest="mode", action="store_const", const="full")
+    return parser
 
 
 # -- figures -----------------------------------------------------------------------------------------------------------
@@ -148,12 +149,8 @@ def report(name: str, mode: str, figures: dict[str, Any], reach: Sequence[Reach]
 
 def pace() -> float:
     """Milliseconds of a fixed piece of Python, the best of five: figures of two runs compare by it, where a machine is uneven."""
-    spent = []
-    for _ in range(5):
-        started = perf_counter()
-        sum(number * number % 7 for number in range(1_000_000))
-        spent.append((perf_counter() - started) * 1000)
-    return round(min(spent), 1)
+    work = "sum(number * number % 7 for number in range(1_000_000))"
+    return round(min(timeit.repeat(work, number=1, repeat=5)) * 1000, 1)
 
 
 def machine() -> dict[str, Any]:

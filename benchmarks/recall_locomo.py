@@ -3,10 +3,10 @@
     python -m benchmarks.recall_locomo [--quick | --full] [--fit]
 
 Reads ../shared/recall/locomo10.json, which is not ours to ship (CC BY-NC 4.0): all ten conversations in full mode, otherwise the
-first four, or two. Weights are chosen on one half of the
-conversations and scored on the other, both ways: first over all turns in this process, then as a user searches, with every
-turn in Redis and the floor of `search_turns` as it ships. `--fit` prints the weights that all of them together choose.
-Embeddings are kept under build/: without them it takes half a minute more for each conversation.
+first four, or two. Weights are chosen on one half of the conversations and scored on the other, both ways: first over all turns
+in this process, then as a user searches, with every turn in Redis and the floor of `search_turns` as it ships. `--fit` prints the
+weights that all of them together choose. Embeddings are kept under build/: without them it takes half a minute more for each
+conversation.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ import numpy as np
 from benchmarks import measure
 from benchmarks.measure import Reach
 from memagent.lexicon import content_words
-from memagent.llm.embedders import LOCAL_FLOOR, LocalEmbedder
+from memagent.llm.embedders import LocalEmbedder
 from memagent.sessions.candidates import Candidate, Question
 from memagent.sessions.lexical import bm25, query_terms
 from memagent.sessions.ranking import FUSED, LEXICAL, REACH, Features, features
@@ -77,8 +77,7 @@ class Talk:
     number: int
     turns: list[Passage]
     questions: list[tuple[int, str, list[int]]]
-    raw: Vectors
-    centred: Vectors
+    vectors: Vectors
     asked: dict[str, list[Asked]]
     """By what the ranking knows: `raw` vectors, `centred` ones, or `words` alone."""
 
@@ -119,7 +118,7 @@ def talk_of(number: int, sample: dict[str, Any]) -> Talk:
     raw, centred = vectors_of(number, [row.text for row in rows], [q["question"] for q in sample["qa"]])
     measured = {"raw": raw, "centred": centred, "words": None}
     return Talk(
-        number, rows, asked, raw, centred,
+        number, rows, asked, centred,
         {name: list(ask_all(number, rows, asked, vectors)) for name, vectors in measured.items()},
     )  # fmt: skip
 
@@ -130,9 +129,7 @@ def vectors_of(number: int, turns: Sequence[str], asked: Sequence[str]) -> tuple
     if not path.exists():
         embedder = Overheard()
         centred = asyncio.run(embedded(embedder, turns, asked))
-        np.savez(
-            path, **embedder.raw(len(turns)), centred_turns=centred.turns, centred_questions=centred.questions
-        )
+        np.savez(path, **embedder.raw(), centred_turns=centred.turns, centred_questions=centred.questions)
         embedder.close()
     with np.load(path) as stored:
         raw, centred = (
@@ -150,11 +147,9 @@ class Overheard(LocalEmbedder):
         for engine, side in ((self._filing, "passage"), (self._asking, "query")):
             engine._model = _Model(side, self.said[side])  # noqa: SLF001  to overhear is to lean over
 
-    def raw(self, turns: int) -> dict[str, np.ndarray]:
-        return {
-            "raw_turns": np.concatenate(self.said["passage"])[:turns],
-            "raw_questions": np.concatenate(self.said["query"]),
-        }
+    def raw(self) -> dict[str, np.ndarray]:
+        turns, questions = (np.concatenate(said) for said in self.said.values())
+        return {"raw_turns": turns, "raw_questions": questions}
 
 
 class _Model:
@@ -216,16 +211,18 @@ def ask_all(
 NOWHERE = 10**9
 
 
-def figures(asked: Sequence[Asked], score: Callable[[Asked], np.ndarray]) -> dict[str, float]:
-    """Percentages: an answer among the first 3, 5, 10; mean reciprocal rank. What was not looked at has rank infinity."""
-    ranks = []
-    for each in asked:
-        order = each.looked_at[np.argsort(-score(each), kind="stable")].tolist()
-        ranks.append(min((order.index(n) for n in each.right if n in order), default=NOWHERE))
-    return percentages(ranks)
+def rank(order: Sequence[Any], right: Sequence[Any]) -> int:
+    """Where the first right one stands, from 0."""
+    return min((order.index(each) for each in right if each in order), default=NOWHERE)
 
 
-def percentages(ranks: Sequence[int]) -> dict[str, float]:
+def ranks(asked: Sequence[Asked], score: Callable[[Asked], np.ndarray]) -> list[int]:
+    ordered = ((each, each.looked_at[np.argsort(-score(each), kind="stable")]) for each in asked)
+    return [rank(order.tolist(), each.right) for each, order in ordered]
+
+
+def figures(ranks: Sequence[int]) -> dict[str, float]:
+    """Percentages: an answer among the first 3, 5, 10; mean reciprocal rank."""
     at = np.array(ranks)
     return {f"any@{k}": 100 * float((at < k).mean()) for k in (3, 5, 10)} | {
         "MRR": 100 * float((1 / (1 + at)).mean())
@@ -261,88 +258,86 @@ def weighed(weights: np.ndarray, names: Sequence[str]) -> Callable[[Asked], np.n
     return lambda asked: asked.matrix[:, columns] @ weights
 
 
+def alone(name: str) -> Callable[[Asked], np.ndarray]:
+    return weighed(np.ones(1), [name])
+
+
 def shipped(weights: Features) -> Callable[[Asked], np.ndarray]:
     return weighed(np.array([getattr(weights, name) for name in NAMES]), NAMES)
 
 
-def crossed(asked: Sequence[Asked], names: Sequence[str]) -> dict[str, float]:
-    """Chosen on one half, scored on the other, both ways, each question counted once."""
-    total: dict[str, float] = {}
-    for half in (0, 1):
-        chosen_on, scored_on = ([a for a in asked if a.conversation % 2 == side] for side in (half, 1 - half))
-        result = figures(scored_on, weighed(fit(chosen_on, names), names))
-        for key, value in result.items():
-            total[key] = total.get(key, 0.0) + value * len(scored_on) / len(asked)
-    return total
+def of_half(asked: Sequence[Asked], half: int) -> list[Asked]:
+    return [each for each in asked if each.conversation % 2 == half]
+
+
+def chosen(asked: Sequence[Asked], names: Sequence[str]) -> list[np.ndarray]:
+    """The weights that either half chooses."""
+    return [fit(of_half(asked, half), names) for half in (0, 1)]
+
+
+def crossed(asked: Sequence[Asked], names: Sequence[str]) -> list[int]:
+    """Chosen on one half, scored on the other, both ways."""
+    weights = chosen(asked, names)
+    return [
+        each for half in (0, 1) for each in ranks(of_half(asked, half), weighed(weights[1 - half], names))
+    ]
 
 
 # -- as a user searches ------------------------------------------------------------------------------------------------
 
 
-class Filed:
+class Filed(LocalEmbedder):
     """The embedder of one conversation, whose vectors are there already."""
 
-    id, dimensions, floor = LocalEmbedder().id, LocalEmbedder.dimensions, LOCAL_FLOOR
-
     def __init__(self, talk: Talk) -> None:
-        texts = (row.text for row in talk.turns)
-        self._turns: Mapping[str, Vector] = dict(zip(texts, talk.centred.turns, strict=True))
+        super().__init__()
+        asked = ((text.strip(), talk.vectors.questions[place]) for place, text, _ in talk.questions)
+        self._questions: Mapping[str, Vector] = dict(asked)
+        self._turns: Mapping[str, Vector] = {
+            row.text: vector for row, vector in zip(talk.turns, talk.vectors.turns, strict=True)
+        }
 
     async def passages(self, texts: Sequence[str]) -> Sequence[Vector]:
         return [self._turns[text] for text in texts]
 
     async def query(self, text: str) -> Vector:
-        raise NotImplementedError("questions come with their vectors")
+        return self._questions[text]
 
 
 def in_redis(talks: Sequence[Talk], by: str) -> dict[str, float]:
     """Chosen on one half, searched for on the other with `search_turns`; what is not among the ten shown counts nothing."""
     names = LEXICAL_NAMES if by == "words" else NAMES
-    every = asked_by(talks, by)
-    halves = [fit([each for each in every if each.conversation % 2 == half], names) for half in (0, 1)]
-    chosen = [Features(**dict(zip(names, map(float, weights), strict=True))) for weights in halves]
-    return percentages(asyncio.run(ranks_of(talks, by=by, other_half=chosen)))
+    halves = chosen(asked_by(talks, by), names)
+    weights = [Features(**dict(zip(names, map(float, half), strict=True))) for half in halves]
+    return figures(asyncio.run(searched_all(talks, by=by, halves=weights)))
 
 
-async def ranks_of(talks: Sequence[Talk], *, by: str, other_half: Sequence[Features]) -> list[int]:
-    ranks = []
+async def searched_all(talks: Sequence[Talk], *, by: str, halves: Sequence[Features]) -> list[int]:
+    found = []
     async with measure.own_redis() as server:
         vectors = RedisVectors.open(server.url)
         for talk in talks:
-            ranks += await searched(vectors, talk, by=by, weights=other_half[1 - talk.number % 2])
+            index = TurnIndex(vectors, None if by == "words" else Filed(talk))
+            found += await searched(index, talk, halves[1 - talk.number % 2])
         await vectors.close()
-    return ranks
+    return found
 
 
-async def searched(vectors: RedisVectors, talk: Talk, *, by: str, weights: Features) -> list[int]:
-    embedder = None if by == "words" else Filed(talk)
-    index = TurnIndex(vectors, embedder)
+async def searched(index: TurnIndex, talk: Talk, weights: Features) -> list[int]:
     owner = f"conversation {talk.number}"
     said = [
         Utterance(row.path.partition("/")[2], row.first, row.label, row.text, row.at or datetime.now(UTC))
         for row in talk.turns
     ]
     await index.say(owner, said)
-    ranks = []
-    for place, text, right in talk.questions:
-        question = Question(text, query_terms(text))
-        if embedder:
-            question = Question(
-                text, question.terms, embedder.id, talk.centred.questions[place], embedder.floor
-            )
-        found = await search_turns(
-            index,
-            owner,
-            text,
-            now=said[-1].at,
-            policy=SearchPolicy(limit=SHOWN),
-            question=question,
-            weights=weights,
+    found = []
+    for _, text, right in talk.questions:
+        answer = await search_turns(
+            index, owner, text, now=said[-1].at, policy=SearchPolicy(limit=SHOWN), weights=weights
         )
-        shown = [(hit.path, hit.start_line) for hit in found.hits]
-        answers = [(talk.turns[n].path, talk.turns[n].first) for n in right]
-        ranks.append(min((shown.index(each) for each in answers if each in shown), default=NOWHERE))
-    return ranks
+        shown = [(hit.path, hit.start_line) for hit in answer.hits]
+        found.append(rank(shown, [(talk.turns[n].path, talk.turns[n].first) for n in right]))
+    return found
 
 
 # -- the table -----------------------------------------------------------------------------------------------------------
@@ -350,7 +345,7 @@ async def searched(vectors: RedisVectors, talk: Talk, *, by: str, weights: Featu
 FIGURES: dict[str, dict[str, float]] = {}
 
 
-def show(name: str, result: dict[str, float]) -> None:
+def show(name: str, result: Mapping[str, float]) -> None:
     FIGURES[name] = {key: round(value, 1) for key, value in result.items()}
     print(f"{name:44}" + "".join(f"{key:>8} {value:5.1f}" for key, value in result.items()), flush=True)
 
@@ -367,12 +362,12 @@ def main() -> None:
     # The model keeps one core busy, and so does a search: every core has its own.
     with ProcessPoolExecutor(mp_context=get_context("spawn")) as pool:
         found = list(pool.map(talk_of, range(len(samples)), samples))
-        searched = pool.map(partial(in_redis, found), ("words", "centred"))
+        told = pool.map(partial(in_redis, found), ("words", "centred"))
         tell(found)
         if given.fit:
             tell_weights(found)
         print("\nin Redis, by search_turns, halves crossed")
-        for name, result in zip(("words in Redis", "fused in Redis"), searched, strict=True):
+        for name, result in zip(("words in Redis", "fused in Redis"), told, strict=True):
             show(name, result)
     print()
     measure.report("recall_locomo", given.mode, FIGURES, reaches())
@@ -387,13 +382,13 @@ def tell(found: Sequence[Talk]) -> None:
     raw, centred, words = (asked_by(found, by) for by in ("raw", "centred", "words"))
     print(f"{len(centred)} questions of {len(found)} conversations")
     for name, asked in (("raw", raw), ("centred", centred)):
-        show(f"vector alone, {name}", figures(asked, lambda each: each.matrix[:, NAMES.index("vector")]))
-    show("BM25 alone", figures(words, lambda each: each.matrix[:, NAMES.index("words")]))
-    show("words, halves crossed", crossed(words, LEXICAL_NAMES))
-    show("fused with raw vectors, halves crossed", crossed(raw, NAMES))
-    show("fused, halves crossed", crossed(centred, NAMES))
-    show("words, as shipped", figures(words, shipped(LEXICAL)))
-    show("fused, as shipped", figures(centred, shipped(FUSED)))
+        show(f"vector alone, {name}", figures(ranks(asked, alone("vector"))))
+    show("BM25 alone", figures(ranks(words, alone("words"))))
+    show("words, halves crossed", figures(crossed(words, LEXICAL_NAMES)))
+    show("fused with raw vectors, halves crossed", figures(crossed(raw, NAMES)))
+    show("fused, halves crossed", figures(crossed(centred, NAMES)))
+    show("words, as shipped", figures(ranks(words, shipped(LEXICAL))))
+    show("fused, as shipped", figures(ranks(centred, shipped(FUSED))))
 
 
 def tell_weights(found: Sequence[Talk]) -> None:
@@ -413,8 +408,8 @@ def reaches() -> list[Reach]:
     wanted = (("fused", fused, 84, 57), ("words alone", words, 82, 55))
     return [
         *(
-            Reach(f"{name}, held out, in Redis: {what}", figures[what], least, "%", at_least=True)
-            for name, figures, *leasts in wanted
+            Reach(f"{name}, held out, in Redis: {what}", found[what], least, "%", at_least=True)
+            for name, found, *leasts in wanted
             for what, least in zip(("any@10", "MRR"), leasts, strict=True)
         ),
         Reach(

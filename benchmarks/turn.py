@@ -110,13 +110,14 @@ async def recalls(memory: Memagent, user: str, mode: str) -> Figure:
     return await measure.timed(lambda number: memory.context(said[number % 64]), rounds=rounds, each=each)
 
 
+def long_texts() -> list[str]:
+    return [" ".join(measure.facts(55, seed=30_000_000 + place)) for place in range(79)]
+
+
 async def long_chats(memory: Memagent, mode: str) -> Figure:
     """Contexts of a chat that is sent whole with every turn."""
     rounds, each = ROUNDS[mode]
-    before = [
-        Message("user" if place % 2 else "assistant", " ".join(measure.facts(55, seed=30_000_000 + place)))
-        for place in range(79)
-    ]
+    before = [Message("user" if place % 2 else "assistant", text) for place, text in enumerate(long_texts())]
     said = [Turn("holds10", "", (*before, Message("user", measure.learned(number)))) for number in range(64)]
     return await measure.timed(lambda number: memory.context(said[number % 64]), rounds=rounds, each=each)
 
@@ -230,8 +231,7 @@ async def main(mode: str) -> None:
             ["litellm over HTTP", figures["gateway"]["turn"], ""],
         ],
     )
-    characters = 79 * len(" ".join(measure.facts(55, seed=30_000_000)))
-    print(f"recall in a chat of {characters:,} characters: {figures['long']} ms\n")
+    print(f"recall in a chat of {sum(map(len, long_texts())):,} characters: {figures['long']} ms\n")
     measure.report("turn", mode, figures, reaches(figures, mode))
 
 
